@@ -1,0 +1,37 @@
+# Two commands a newcomer needs: `make demo` and `make test`. Each does all its own set-up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Two cores are what CI has; one worker a core.
+WORKERS ?= 2
+
+.PHONY: setup demo test lint types tests bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $(STAMP)
+
+demo: setup
+	$(BIN)/stickslip demo --out build/demo
+
+test: lint types tests
+
+lint: setup
+	$(BIN)/ruff check src tests examples benchmarks
+	$(BIN)/ruff format --check src tests examples benchmarks
+
+types: setup
+	$(BIN)/mypy
+
+tests: setup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+bench: setup
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,32 @@
+"""stickslip: mechanical systems with impacts and set-valued friction, on JAX."""
+
+from . import _setup as _setup  # isort: skip  (double precision before anything is computed)
+from . import benchmarks as benchmarks
+from .initial import InitialState as InitialState
+from .initial import initial_state as initial_state
+from .laws import Contact as Contact
+from .laws import Coulomb as Coulomb
+from .laws import CoulombContensou as CoulombContensou
+from .laws import FrictionElement as FrictionElement
+from .laws import Pivoting as Pivoting
+from .laws import RectangularCoulomb as RectangularCoulomb
+from .laws import Rolling as Rolling
+from .laws import stribeck as stribeck
+from .methods import MoreauMidpoint as MoreauMidpoint
+from .methods import Rattle as Rattle
+from .methods import ShiftedMoreau as ShiftedMoreau
+from .methods import recovered_positions as recovered_positions
+from .methods import shifted_start as shifted_start
+from .results import RESULTS as RESULTS
+from .results import SimulationError as SimulationError
+from .simulate import simulate as simulate
+from .solution import Forces as Forces
+from .solution import Solution as Solution
+from .solution import Stats as Stats
+from .solvers import Automatic as Automatic
+from .solvers import FixedPoint as FixedPoint
+from .solvers import SemismoothNewton as SemismoothNewton
+from .system import LagrangianSystem as LagrangianSystem
+from .system import System as System
+
+__version__ = "0.1.0"

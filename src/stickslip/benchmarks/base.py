@@ -1,0 +1,24 @@
+"""What a benchmark is."""
+
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from ..methods.base import Method
+from ..system import System
+
+
+class Benchmark(eqx.Module):
+    """A system with its start, a method that suits it, and answers known from elsewhere."""
+
+    name: str = eqx.field(static=True)
+    case: int = eqx.field(static=True)
+    system: System
+    q0: Float[Array, "nq"]
+    u0: Float[Array, "nu"]
+    t1: float
+    dt: float
+    method: Method
+    source: str = eqx.field(static=True)
+    reference: dict[str, Any]  # named exact or converged values; reference["source"] says where they come from

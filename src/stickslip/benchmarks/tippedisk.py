@@ -1,0 +1,90 @@
+"""The tippedisk: an eccentric disk that turns upside down when spun (S0 section 5.4, S3 section 7.10).
+
+Spun about an in-plane axis the disk raises its centre of gravity until it spins inverted. One contact of a thin disk
+with a plane, Coulomb-Contensou friction (three-dimensional ball), unit quaternion. q = (r_OS, p), u = (v_S in I,
+omega in K). The contact stays closed, so the motion is smooth and its reference converged to nine digits. The printed
+friction law of the schemes is first order here: the slip direction turns.
+"""
+
+import jax.numpy as jnp
+
+from ..laws import Contact, CoulombContensou
+from ..methods import Rattle
+from ..rigid import quaternion_rate, rotation_matrix
+from ..system import System
+from .base import Benchmark
+
+
+class Tippedisk(System):
+    m: float = 0.435
+    r: float = 0.045
+    e: float = 0.0025  # eccentricity b a^2/(r^2 - a^2) with a = 0.015, b = 0.02
+    theta_x: float = 2.49e-4
+    theta_y: float = 2.2972e-4
+    theta_z: float = 4.7072e-4
+    gravity: float = 9.81
+    mu: float = 0.3
+    contact_radius: float = 1e-3
+    e_N: float = 0.0
+
+    @property
+    def inertia(self):
+        return jnp.array([self.theta_x, self.theta_y, self.theta_z])
+
+    def M(self, t, q):
+        return jnp.diag(jnp.concatenate([jnp.full(3, self.m), self.inertia]))
+
+    def h(self, t, q, u):
+        omega = u[3:]
+        weight = jnp.array([0.0, 0.0, -self.m * self.gravity])
+        return jnp.concatenate([weight, -jnp.cross(omega, self.inertia * omega)])
+
+    def B(self, t, q):
+        return jnp.zeros((7, 6)).at[:3, :3].set(jnp.eye(3)).at[3:, 3:].set(quaternion_rate(q[3:]))
+
+    def to_contact(self, q):
+        """r_SC = -e e_x^K - r e_y^G with the grinding basis (58): e_y^G = e_z^K x e_x^G, e_x^G ~ e_z^I x e_z^K."""
+        A = rotation_matrix(q[3:])
+        ex, ez = A[:, 0], A[:, 2]
+        across = jnp.array([-ez[1], ez[0], 0.0])  # e_z^I x e_z^K
+        ey_G = jnp.cross(ez, across / jnp.sqrt(across @ across))
+        return -self.e * ex - self.r * ey_G
+
+    def g_N(self, t, q):
+        return jnp.array([q[2] + self.to_contact(q)[2]])  # (57)
+
+    def gamma_F(self, t, q, u):
+        omega = rotation_matrix(q[3:]) @ u[3:]
+        v_C = u[:3] + jnp.cross(omega, self.to_contact(q))
+        return jnp.array([v_C[0], v_C[1], omega[2]])  # (59)
+
+    @property
+    def laws(self):
+        return (Contact(e_N=self.e_N, friction=CoulombContensou(self.mu, self.contact_radius)),)
+
+    def normalize(self, q):
+        return jnp.concatenate([q[:3], q[3:] / jnp.sqrt(q[3:] @ q[3:])])
+
+    def energy(self, t, q, u):
+        return 0.5 * u @ self.M(t, q) @ u + self.m * self.gravity * q[2]
+
+
+def load(case: int = 1) -> Benchmark:
+    system = Tippedisk()
+    p = jnp.array([0.5, 0.5, 0.5, -0.5])
+    r_OS, omega = jnp.array([0.0, 0.0, system.r - system.e]), jnp.array([-60.0, 0.0, 1.0])
+    v_S = jnp.cross(rotation_matrix(p) @ omega, r_OS)
+    reference = {
+        "source": "smooth motion in persistent slip integrated to 1e-11",
+        "inversion_time": 0.395375966,
+        "plateau": 0.0475,
+        "z": {0.1: 0.042516205, 0.2: 0.042579496, 0.3: 0.043087538, 0.4: 0.045255164, 0.5: 0.046316584},
+        "theta": {0.1: 1.56215449, 0.2: 1.50183216, 0.3: 1.39993808, 0.4: 1.39865085, 0.5: 1.46025399},
+    }
+    return Benchmark(
+        "tippedisk", case, system, jnp.concatenate([r_OS, p]), jnp.concatenate([v_S, omega]),
+        t1=5.0, dt=1e-3, method=Rattle(), source="S0 section 5.4", reference=reference,
+    )  # fmt: skip
+
+
+CASES = (1,)

@@ -1,0 +1,140 @@
+"""Everything that follows from a system by differentiation, in one place.
+
+The constraint rows are always ordered (g, gamma, N, F); friction rows are scaled as their balls want them
+(`StackedLaws.scale`). Velocities of all rows are affine in u,
+
+    gamma(t, q, u) = W(t, q)^T u + chi(t, q),      gamma_dot = W^T u_dot + zeta(t, q, u).
+
+What does not change along a run is found out once, from the traced program, and computed once: a constant mass
+matrix is inverted before the first step.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Literal
+from jaxtyping import Array, Float
+
+from .laws import StackedLaws
+from .linalg import spd_solve
+from .system import System
+
+
+def depends(f: Callable, *args: Any) -> tuple[bool, ...]:
+    """Whether f's value can depend on each (array) argument, judged from its traced program; errs towards yes."""
+    jaxpr = jax.make_jaxpr(f)(*args).jaxpr
+
+    def reached(start: Any) -> bool:
+        known = {start}
+        for eqn in jaxpr.eqns:
+            if any(not isinstance(v, Literal) and v in known for v in eqn.invars):
+                known.update(eqn.outvars)
+        return any(not isinstance(v, Literal) and v in known for v in jaxpr.outvars)
+
+    return tuple(reached(v) for v in jaxpr.invars)
+
+
+class Dynamics(eqx.Module):
+    """A system with its derivatives and with what is constant along a run."""
+
+    system: System
+    laws: StackedLaws
+    M_inverse: Float[Array, "nu nu"] | None  # where M is constant
+    nq: int = eqx.field(static=True)
+    nu: int = eqx.field(static=True)
+    n_g: int = eqx.field(static=True)
+    n_gamma: int = eqx.field(static=True)
+    h_of_u: bool = eqx.field(static=True)  # whether h depends on u
+    flat: bool = eqx.field(static=True)  # whether q_dot = B u + beta with constant B and beta
+
+    @classmethod
+    def of(cls, system: System, t: Any, q: Array, u: Array) -> "Dynamics":
+        t = jnp.asarray(t, dtype=float)
+        constant_mass = not any(depends(system.M, t, q))
+        flat = not any(depends(lambda t, q: (system.B(t, q), system.beta(t, q)), t, q))
+        return cls(
+            system,
+            StackedLaws.of(system.laws),
+            spd_solve(jnp.asarray(system.M(t, q)), jnp.eye(u.shape[0])) if constant_mass else None,
+            q.shape[0],
+            u.shape[0],
+            jax.eval_shape(system.g, t, q).shape[0],
+            jax.eval_shape(system.gamma, t, q, u).shape[0],
+            depends(system.h, t, q, u)[2],
+            flat,
+        )
+
+    @property
+    def n_bilateral(self) -> int:
+        return self.n_g + self.n_gamma
+
+    @property
+    def n_y(self) -> int:
+        """Number of multipliers."""
+        return self.n_bilateral + self.laws.n_N + self.laws.n_F
+
+    def split(self, y: Array) -> tuple[Array, Array, Array, Array]:
+        """(g, gamma, N, F) rows of a vector of all rows; a view of the last axis."""
+        a, b, c = self.n_g, self.n_bilateral, self.n_bilateral + self.laws.n_N
+        return y[..., :a], y[..., a:b], y[..., b:c], y[..., c:]
+
+    def percussions(self, y: Array) -> tuple[Array, Array, Array, Array]:
+        """As `split`, with friction in physical units: the true percussion, torque times time for rotations."""
+        P_g, P_gamma, P_N, mu_F = self.split(y)
+        return P_g, P_gamma, P_N, self.laws.scale * mu_F
+
+    # -- the system, as arrays ----------------------------------------------------------------------------------
+    def h(self, t, q, u):
+        return jnp.asarray(self.system.h(t, q, u))
+
+    def M(self, t, q):
+        return jnp.asarray(self.system.M(t, q))
+
+    def solve_M(self, t, q, X: Float[Array, "nu k"]) -> Float[Array, "nu k"]:
+        """M^-1 X."""
+        return spd_solve(self.M(t, q), X) if self.M_inverse is None else self.M_inverse @ X
+
+    def q_dot(self, t, q, u):
+        """S0 (1)."""
+        return self.system.B(t, q) @ u + self.system.beta(t, q)
+
+    def normalize(self, q):
+        """Back onto the manifold, where the system says how."""
+        normalize = getattr(self.system, "normalize", None)
+        return q if normalize is None else normalize(q)
+
+    def gamma_F(self, t, q, u):
+        """Friction velocities in the scale of their balls, S3 (3.31)."""
+        return self.laws.scale * jnp.asarray(self.system.gamma_F(t, q, u))
+
+    # -- constraint rows ----------------------------------------------------------------------------------------
+    def gaps(self, t, q):
+        """(g, g_N)"""
+        return jnp.concatenate([jnp.asarray(self.system.g(t, q)), jnp.asarray(self.system.g_N(t, q))])
+
+    def positions(self, t, q, u) -> Float[Array, "n_y"]:
+        """Rows as a position stage sees them: (g, gamma, g_N, gamma_F)."""
+        gaps = self.gaps(t, q)
+        gamma = jnp.asarray(self.system.gamma(t, q, u))
+        return jnp.concatenate([gaps[: self.n_g], gamma, gaps[self.n_g :], self.gamma_F(t, q, u)])
+
+    def velocities(self, t, q, u) -> Float[Array, "n_y"]:
+        """Rows on velocity level: (g_dot, gamma, g_N_dot, gamma_F); S0 (6), (10)."""
+        t = jnp.asarray(t, dtype=float)
+        _, gap_rates = jax.jvp(self.gaps, (t, q), (jnp.ones(()), self.q_dot(t, q, u)))
+        gamma = jnp.asarray(self.system.gamma(t, q, u))
+        return jnp.concatenate([gap_rates[: self.n_g], gamma, gap_rates[self.n_g :], self.gamma_F(t, q, u)])
+
+    def directions(self, t, q) -> tuple[Float[Array, "nu n_y"], Float[Array, "n_y"]]:
+        """W and chi, S0 (7), (11)."""
+        chi, along = jax.linearize(lambda u: self.velocities(t, q, u), jnp.zeros(self.nu))
+        return jax.vmap(along)(jnp.eye(self.nu)), chi
+
+    def acceleration_rest(self, t, q, u) -> Float[Array, "n_y"]:
+        """zeta: the rows' accelerations at u_dot = 0."""
+        t = jnp.asarray(t, dtype=float)
+        _, zeta = jax.jvp(lambda t, q: self.velocities(t, q, u), (t, q), (jnp.ones(()), self.q_dot(t, q, u)))
+        return zeta

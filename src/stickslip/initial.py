@@ -1,0 +1,75 @@
+"""Accelerations and forces that belong to a state: consistent initial conditions, S3 section 3.7."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from .derive import Dynamics
+from .results import RESULTS, SimulationError
+from .solvers import Automatic, Inclusions, Solve, VelocityProblem, prox_parameters
+from .system import System
+from .validate import TOLERANCE, as_parameters, checked_start, start_is_consistent
+
+
+def acceleration_level(
+    dynamics: Dynamics, t, q: Array, u: Array, closed: Bool[Array, "n_N"], may_stick: Bool[Array, "n_balls"]
+) -> Solve:
+    """(u_dot, la) from (3.52), (3.53): Signorini and friction on acceleration level for the contacts in ``closed``.
+
+    A ball that slips has its friction law on velocity level, gamma_F in N_C(-la_F) with gamma_F given; its rows do
+    not move with the acceleration.
+    """
+    laws, b = dynamics.laws, dynamics.n_bilateral
+    W, _ = dynamics.directions(t, q)
+    terms = dynamics.solve_M(t, q, jnp.column_stack([dynamics.h(t, q, u), W]))
+    u_dot_free, L = terms[:, 0], terms[:, 1:]
+    slips = jnp.concatenate([jnp.zeros(b + laws.n_N, dtype=bool), ~laws.set.expand(may_stick)])
+    zeta = jnp.where(slips, dynamics.velocities(t, q, u), dynamics.acceleration_rest(t, q, u))
+    moving = jnp.where(slips, 0.0, W)
+    rho_N, rho_F = prox_parameters(laws, b, W.T @ L)
+    inclusions = Inclusions(laws, closed, may_stick, rho_N, rho_F, jnp.ones(()), jnp.zeros(dynamics.n_y), b)
+    problem = VelocityProblem(inclusions, u_dot_free, L, moving, zeta, moving.T @ L)
+    return Automatic().solve(problem, u_dot_free, jnp.zeros(dynamics.n_y))
+
+
+def contact_state(dynamics: Dynamics, t, q: Array, u: Array) -> tuple[Array, Array]:
+    """B_0 (closed on position and velocity level) and the balls with zero slip velocity (C_0)."""
+    _, _, g_N_dot, gamma_F = dynamics.split(dynamics.velocities(t, q, u))
+    closed = (jnp.asarray(dynamics.system.g_N(t, q)) <= TOLERANCE) & (g_N_dot <= TOLERANCE)
+    return closed, dynamics.laws.set.norm(gamma_F) <= TOLERANCE
+
+
+class InitialState(eqx.Module):
+    """Rates and forces at the start; friction forces in physical units."""
+
+    q_dot: Float[Array, "nq"]
+    u_dot: Float[Array, "nu"]
+    la_g: Float[Array, "n_g"]
+    la_gamma: Float[Array, "n_gamma"]
+    la_N: Float[Array, "n_N"]
+    la_F: Float[Array, "n_F"]
+    closed: Bool[Array, "n_N"]
+    result: RESULTS
+
+
+@eqx.filter_jit
+def _initial_state(system: System, t, q: Array, u: Array) -> InitialState:
+    dynamics = Dynamics.of(system, t, q, u)
+    closed, may_stick = contact_state(dynamics, t, q, u)
+    out = acceleration_level(dynamics, t, q, u, closed, may_stick)
+    ok = start_is_consistent(dynamics, t, q, u)
+    result = RESULTS.where(ok, out.result, RESULTS.inconsistent_start)
+    return InitialState(dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y), closed, result)
+
+
+def initial_state(system: System, q0: Any, u0: Any, t0: float = 0.0) -> InitialState:
+    """Consistent accelerations and constraint forces of a start; refuses a start that violates a constraint."""
+    system = as_parameters(system)
+    q0, u0, traced = checked_start(system, t0, q0, u0)
+    state = _initial_state(system, jnp.asarray(float(t0)), q0, u0)
+    if not traced and state.result != RESULTS.successful:
+        raise SimulationError(f"initial_state at t = {t0}: {RESULTS[state.result]}")
+    return state if traced else eqx.tree_at(lambda s: s.closed, state, np.asarray(state.closed))

@@ -1,0 +1,292 @@
+"""Contact and friction laws as a user writes them, and all laws of a system stacked for the solvers.
+
+Every friction law is one mechanism: scaled friction velocities  A gamma_F  lie in the normal cone to balls whose
+radius is a multiple of the normal percussion or a constant, and the percussion in physical units is  A mu  with
+the ball's percussion mu (S3 (3.29)-(3.32)). A new law says which balls it has, and that is all.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from .sets import Balls, NonPositive
+
+
+def _number(x: Any) -> Any:
+    return x if isinstance(x, jax.Array | np.ndarray) else jnp.asarray(x, dtype=float)
+
+
+def _numbers(x: Any) -> Any:
+    return None if x is None else _number(x)
+
+
+def _concrete(x: Any) -> np.ndarray | None:
+    """The value, or None where it is traced and can be judged only while running."""
+    return None if isinstance(x, jax.core.Tracer) or not eqx.is_array_like(x) else np.asarray(x)
+
+
+def _require(owner: object, name: str, low: float, high: float = math.inf, *, strict: bool = False) -> None:
+    value = _concrete(getattr(owner, name))
+    if value is None:
+        return
+    ok = np.all(value > low if strict else value >= low) and np.all(value <= high) and np.all(np.isfinite(value))
+    if not ok:
+        bound = f"> {low}" if strict else f">= {low}"
+        bound += "" if high == math.inf else f" and <= {high}"
+        raise ValueError(f"{type(owner).__name__}({name}={value}): {name} must be finite and {bound}")
+
+
+class BallSpec(NamedTuple):
+    """One ball of a law: scales a_i of its velocities; radius = coefficient * P_N, or coefficient * dt."""
+
+    scales: Sequence[Any]
+    coefficient: Any
+
+
+class FrictionLaw(eqx.Module):
+    """A friction law of a contact. Subclasses say which balls they consist of."""
+
+    def balls(self) -> list[BallSpec]:
+        raise NotImplementedError
+
+    @property
+    def dimension(self) -> int:
+        return sum(len(ball.scales) for ball in self.balls())
+
+
+class Coulomb(FrictionLaw):
+    """Coulomb's law with a circular, or by ``axes`` an elliptical reservoir of semi-axes a_i mu P_N, S3 (3.27)."""
+
+    mu: Float[Array, ""] = eqx.field(converter=_number)
+    dim: int = eqx.field(default=1, static=True)
+    axes: Float[Array, "dim"] | None = eqx.field(default=None, converter=_numbers)
+
+    def __check_init__(self):
+        _require(self, "mu", 0.0)
+        if self.dim not in (1, 2):
+            raise ValueError(f"Coulomb(dim={self.dim}): dim must be 1 or 2")
+        _check_axes(self, self.axes, self.dim)
+
+    def balls(self) -> list[BallSpec]:
+        return [BallSpec(_axes(self.axes, self.dim), self.mu)]
+
+
+class RectangularCoulomb(FrictionLaw):
+    """Two independent intervals a_i mu P_N, S3 (3.33): the x-y table."""
+
+    mu: Float[Array, ""] = eqx.field(converter=_number)
+    axes: Float[Array, "2"] = eqx.field(converter=_number)
+
+    def __check_init__(self):
+        _require(self, "mu", 0.0)
+        _check_axes(self, self.axes, 2)
+
+    def balls(self) -> list[BallSpec]:
+        return [BallSpec([1.0], self.mu * a) for a in _axes(self.axes, 2)]
+
+
+class Pivoting(FrictionLaw):
+    """A torque about the normal, at most mu P_N; mu is a length. S3 (3.34)."""
+
+    mu: Float[Array, ""] = eqx.field(converter=_number)
+
+    def __check_init__(self):
+        _require(self, "mu", 0.0)
+
+    def balls(self) -> list[BallSpec]:
+        return [BallSpec([1.0], self.mu)]
+
+
+class Rolling(FrictionLaw):
+    """Torques about the tangents, each at most mu P_N; mu is a length. S3 (3.35)."""
+
+    mu: Float[Array, ""] = eqx.field(converter=_number)
+    dim: int = eqx.field(default=1, static=True)
+
+    def __check_init__(self):
+        _require(self, "mu", 0.0)
+        if self.dim not in (1, 2):
+            raise ValueError(f"Rolling(dim={self.dim}): dim must be 1 or 2")
+
+    def balls(self) -> list[BallSpec]:
+        return [BallSpec([1.0], self.mu)] * self.dim
+
+
+class CoulombContensou(FrictionLaw):
+    """Sliding coupled with pivoting, S3 (3.36)-(3.39): an ellipsoid with third semi-axis 3 pi R/16 mu P_N.
+
+    Its three velocities are two sliding velocities (m/s) and omega . n (rad/s); ``radius`` is R, the radius of the
+    contact area.
+    """
+
+    mu: Float[Array, ""] = eqx.field(converter=_number)
+    radius: Float[Array, ""] = eqx.field(converter=_number)
+    axes: Float[Array, "2"] | None = eqx.field(default=None, converter=_numbers)
+
+    def __check_init__(self):
+        _require(self, "mu", 0.0)
+        _require(self, "radius", 0.0, strict=True)
+        _check_axes(self, self.axes, 2)
+
+    def balls(self) -> list[BallSpec]:
+        return [BallSpec([*_axes(self.axes, 2), 3.0 * math.pi * self.radius / 16.0], self.mu)]
+
+
+def _check_axes(law: FrictionLaw, axes: Any, dim: int) -> None:
+    if axes is None:
+        return
+    if np.shape(axes) != (dim,):
+        raise ValueError(f"{type(law).__name__}(axes): needs {dim} semi-axes, got shape {np.shape(axes)}")
+    _require(law, "axes", 0.0, strict=True)
+
+
+def _axes(axes: Any, dim: int) -> list[Any]:
+    return [1.0] * dim if axes is None else [axes[i] for i in range(dim)]
+
+
+def _as_tuple(friction: Any) -> tuple[FrictionLaw, ...]:
+    return (friction,) if isinstance(friction, FrictionLaw) else tuple(friction)
+
+
+class Contact(eqx.Module):
+    """Signorini's law with Newton's impact law in normal (e_N) and tangential (e_F) direction, and friction."""
+
+    e_N: Float[Array, ""] = eqx.field(default=0.0, converter=_number)
+    e_F: Float[Array, ""] = eqx.field(default=0.0, converter=_number)
+    friction: tuple[FrictionLaw, ...] = eqx.field(default=(), converter=_as_tuple)
+
+    def __check_init__(self):
+        _require(self, "e_N", 0.0, 1.0)
+        _require(self, "e_F", 0.0, 1.0)
+        for law in self.friction:
+            if not isinstance(law, FrictionLaw):
+                raise TypeError(f"Contact(friction=...): {law!r} is not a friction law")
+
+
+class FrictionElement(eqx.Module):
+    """A reservoir of constant size that belongs to no contact: |P_F| <= force * dt over a step."""
+
+    force: Float[Array, ""] = eqx.field(converter=_number)
+    dim: int = eqx.field(default=1, static=True)
+    e_F: Float[Array, ""] = eqx.field(default=0.0, converter=_number)
+
+    def __check_init__(self):
+        _require(self, "force", 0.0)
+        _require(self, "e_F", 0.0, 1.0)
+        if self.dim < 1:
+            raise ValueError(f"FrictionElement(dim={self.dim}): dim must be at least 1")
+
+    def balls(self) -> list[BallSpec]:
+        return [BallSpec([1.0] * self.dim, self.force)]
+
+
+class ActiveSet(NamedTuple):
+    """Which branch of (6.8) holds: contacts whose gap (rate) is zero, balls that stick."""
+
+    normal: Bool[Array, "n_N"]
+    stick: Bool[Array, "n_balls"]
+
+
+class StackedLaws(eqx.Module):
+    """All set-valued laws of a system in arrays, ready for the solvers."""
+
+    e_N: Float[Array, "n_N"]
+    e_F: Float[Array, "n_F"]
+    scale: Float[Array, "n_F"]
+    coefficient: Float[Array, "n_balls"]
+    set: Balls
+    contact_of: tuple[int, ...] = eqx.field(static=True)  # ball -> contact, -1 for a constant reservoir
+
+    @classmethod
+    def of(cls, laws: Sequence[Contact | FrictionElement]) -> "StackedLaws":
+        e_N: list[Any] = []
+        e_F: list[Any] = []
+        scale: list[Any] = []
+        coefficient: list[Any] = []
+        ball_of: list[int] = []
+        contact_of: list[int] = []
+        for law in laws:
+            if isinstance(law, Contact):
+                e_N.append(law.e_N)
+                contact, balls = len(e_N) - 1, [ball for friction in law.friction for ball in friction.balls()]
+            else:
+                contact, balls = -1, law.balls()
+            for ball in balls:
+                ball_of += [len(contact_of)] * len(ball.scales)
+                contact_of.append(contact)
+                scale += ball.scales
+                e_F += [law.e_F] * len(ball.scales)
+                coefficient.append(ball.coefficient)
+        return cls(
+            _array(e_N), _array(e_F), _array(scale), _array(coefficient),
+            Balls(tuple(ball_of), len(contact_of)), tuple(contact_of),
+        )  # fmt: skip
+
+    @property
+    def n_N(self) -> int:
+        return self.e_N.shape[0]
+
+    @property
+    def n_F(self) -> int:
+        return self.e_F.shape[0]
+
+    def radii(self, mu_N: Float[Array, "n_N"], duration: Any) -> Float[Array, "n_balls"]:
+        """Radius of each ball for normal percussions mu_N over a given duration."""
+        constant = np.asarray([c < 0 for c in self.contact_of], dtype=bool)
+        if not constant.size:
+            return self.coefficient
+        if self.contact_of == tuple(range(self.n_N)):
+            return self.coefficient * mu_N
+        if constant.all():
+            return self.coefficient * duration
+        contact = np.maximum(np.asarray(self.contact_of, dtype=int), 0)
+        return self.coefficient * jnp.where(constant, duration, mu_N[contact])
+
+    def active_set(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, may_stick, duration) -> ActiveSet:
+        """The conditions of (6.8): a_N in R_0^-, a_F inside the ball; contacts not ``closed`` carry nothing."""
+        normal = closed & NonPositive.contains(rho_N * psi_N - mu_N)
+        radius = self.radii(jnp.where(normal, jnp.maximum(mu_N, 0.0), 0.0), duration)
+        a_F = self.set.expand(rho_F) * psi_F - mu_F
+        return ActiveSet(normal, may_stick & self.set.interior(a_F, radius))
+
+    def residual(self, active: ActiveSet, psi_N, psi_F, mu_N, mu_F, rho_F, may_stick, duration) -> Array:
+        """(6.8) with the active set held: rows are free of rho except in the slip direction."""
+        F_N = jnp.where(active.normal, psi_N, mu_N)
+        radius = self.radii(jnp.where(active.normal, mu_N, 0.0), duration)
+        # A ball that cannot stick has a given slip velocity psi_F: its own direction is the exact one.
+        a_F = jnp.where(self.set.expand(may_stick), self.set.expand(rho_F) * psi_F - mu_F, psi_F)
+        slip = mu_F + self.set.expand(radius) * self.set.direction(a_F)
+        F_F = jnp.where(self.set.expand(active.stick), psi_F, slip)
+        return jnp.concatenate([F_N, F_F])
+
+    def project(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, duration) -> tuple[Array, Array]:
+        """-prox(rho psi - mu), (6.14b). The ball takes the new mu_N, so that the cone holds when it ends."""
+        mu_N = jnp.where(closed, -NonPositive.prox(rho_N * psi_N - mu_N), 0.0)
+        mu_F = -self.set.prox(self.set.expand(rho_F) * psi_F - mu_F, self.radii(mu_N, duration))
+        return mu_N, mu_F
+
+    def in_range(self) -> Bool[Array, ""]:
+        """What the constructors check, for coefficients that were traced then."""
+        fractions = jnp.concatenate([self.e_N, self.e_F])
+        ok = jnp.all((fractions >= 0.0) & (fractions <= 1.0))
+        ok &= jnp.all((self.coefficient >= 0.0) & jnp.isfinite(self.coefficient))
+        return ok & jnp.all((self.scale > 0.0) & jnp.isfinite(self.scale))
+
+
+def _array(values: list[Any]) -> Array:
+    return jnp.stack([jnp.asarray(v, dtype=float) for v in values]) if values else jnp.zeros(0)
+
+
+def stribeck(gamma: Any, mu_static: Any, mu_dynamic: Any, epsilon: Any, P_N: Any = 1.0) -> Any:
+    """The smooth part of a Stribeck curve, to be added to h along the friction direction.
+
+    Together with a set-valued part of coefficient mu_static the friction falls from mu_static to mu_dynamic as the
+    slip grows: (mu_static - mu_dynamic) P_N (2/pi) arctan(epsilon gamma), S3 section 7.4 with the factor corrected.
+    """
+    return (mu_static - mu_dynamic) * P_N * (2.0 / math.pi) * jnp.arctan(epsilon * gamma)

@@ -1,0 +1,72 @@
+"""What a method is: facts about itself, what it remembers between steps, and one step."""
+
+import abc
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ..derive import Dynamics
+from ..solvers import Automatic, Inclusions, Solve, Solver, VelocityProblem, prox_parameters
+
+
+class Step(NamedTuple):
+    """The end of a step."""
+
+    q: Float[Array, "nq"]
+    u: Float[Array, "nu"]
+    P: Float[Array, "n_y"]  # percussions over the step, friction in the scale of the balls
+    memory: Any
+    solves: tuple[Solve, ...]
+
+
+class Method(eqx.Module):
+    """A one-step scheme. ``order`` is measured on persistent contact, ``level`` says where contact is enforced."""
+
+    order: ClassVar[int]
+    level: ClassVar[Literal["position", "velocity"]]
+    reference: ClassVar[str]
+    n_solves: ClassVar[int]
+    solver: eqx.AbstractVar[Solver]
+
+    @abc.abstractmethod
+    def init(self, dynamics: Dynamics, t, q: Array, u: Array, dt) -> Any:
+        """What the first step needs to know; a pytree of arrays."""
+
+    @abc.abstractmethod
+    def step(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any) -> Step: ...
+
+
+def default_solver() -> Solver:
+    return Automatic()
+
+
+def restitution(dynamics: Dynamics) -> Float[Array, "n_y"]:
+    """e of every row: zero on bilateral ones, so that xi = gamma+ + e gamma- covers them all."""
+    return jnp.concatenate([jnp.zeros(dynamics.n_bilateral), dynamics.laws.e_N, dynamics.laws.e_F])
+
+
+def impact_problem(
+    dynamics: Dynamics,
+    W: Float[Array, "nu n_y"],
+    L: Float[Array, "nu n_y"],
+    chi: Float[Array, "n_y"],
+    u_free: Float[Array, "nu"],
+    gamma_minus: Float[Array, "n_y"],
+    closed: Bool[Array, "n_N"],
+    before: Float[Array, "n_y"],
+    duration,
+) -> VelocityProblem:
+    """The impact law of a whole step, in normal and tangential direction: xi in N_C(-(before + y)).
+
+    S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus.
+    """
+    laws = dynamics.laws
+    G = W.T @ L
+    rho_N, rho_F = prox_parameters(laws, dynamics.n_bilateral, G)
+    may_stick = jnp.ones(laws.set.count, dtype=bool)
+    return VelocityProblem(
+        Inclusions(laws, closed, may_stick, rho_N, rho_F, jnp.asarray(duration), before, dynamics.n_bilateral),
+        u_free, L, W, chi + restitution(dynamics) * gamma_minus, G,
+    )  # fmt: skip

@@ -1,0 +1,48 @@
+"""How a run ended: codes that pass through jit and vmap, messages that name what to change."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+
+class RESULTS(eqx.Enumeration):
+    """Members carry their message; compare with ``sol.result == ss.RESULTS.successful``."""
+
+    successful = ""
+    newton_not_converged = (
+        "the semismooth Newton method did not converge; use a smaller dt, a looser atol, or a solver that"
+        " falls back to the fixed point: solver=ss.Automatic()"
+    )
+    fixed_point_not_converged = (
+        "neither Newton nor the fixed-point iteration converged; use a smaller dt, a smaller relaxation or"
+        " more max_iterations in ss.FixedPoint"
+    )
+    not_finite = (
+        "a nan or an infinity appeared in q or u; check what the system's functions return there (is M positive"
+        " definite?) and use a smaller dt"
+    )
+    inconsistent_start = (
+        "the start violates g, gamma, g_N, their rates on closed contacts, or has a coefficient out of range;"
+        " run outside of jit to see which one"
+    )
+    interrupted = "the run was interrupted; what had been computed is kept"
+    max_steps_reached = "max_steps was reached before t1; allow more steps or use a larger dt"
+
+
+class SimulationError(RuntimeError):
+    """A run could not be finished. ``solution`` holds everything computed before the failure."""
+
+    def __init__(self, message: str, solution: Any = None):
+        super().__init__(message)
+        self.solution = solution
+
+
+def first_failure(a: RESULTS, b: RESULTS) -> RESULTS:
+    """a unless a is success."""
+    return RESULTS.where(a == RESULTS.successful, b, a)
+
+
+def code(result: RESULTS):
+    """The integer behind a member, for storing in arrays."""
+    return jnp.asarray(result._value)

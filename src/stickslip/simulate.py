@@ -1,0 +1,230 @@
+"""The only time loop."""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .derive import Dynamics
+from .methods.base import Method
+from .progress import Meter, meter
+from .results import RESULTS, SimulationError, first_failure
+from .solution import Solution, Stats
+from .system import System
+from .validate import as_parameters, check_times, checked_start, start_is_consistent
+
+CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
+CHUNK_SECONDS = 0.5
+
+
+class Clock(eqx.Module):
+    """Time is t0 + k dt with integer k; only the last step is cut to end at t1."""
+
+    t0: Float[Array, ""]
+    t1: Float[Array, ""]
+    dt: Float[Array, ""]
+    n: Int[Array, ""]
+
+    def t(self, k):
+        return jnp.where(k == self.n, self.t1, self.t0 + k * self.dt)
+
+    def step(self, k):
+        return jnp.where(k == self.n - 1, self.t1 - (self.t0 + k * self.dt), self.dt)
+
+
+class Carry(NamedTuple):
+    """State between steps."""
+
+    k: Array
+    q: Array
+    u: Array
+    memory: Any
+    result: RESULTS
+    worst: Array  # (solve, row) with the largest residual of the last step
+
+
+class Row(NamedTuple):
+    """What is kept of a step."""
+
+    q: Array
+    u: Array
+    P: tuple[Array, Array, Array, Array]
+    newton_iterations: Array
+    fixed_point_iterations: Array
+    residual: Array
+
+
+def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
+    memory = method.init(dynamics, clock.t0, q, u, clock.dt)
+    ok = start_is_consistent(dynamics, clock.t0, q, u)
+    result = RESULTS.where(ok, RESULTS.successful, RESULTS.inconsistent_start)
+    return Carry(jnp.asarray(0), q, u, memory, result, jnp.zeros(2, dtype=int))
+
+
+def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
+    out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), clock.step(c.k), c.q, c.u, c.memory)
+    result = c.result
+    for s in out.solves:
+        result = first_failure(result, s.result)
+    finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
+    result = first_failure(result, RESULTS.where(finite, RESULTS.successful, RESULTS.not_finite))
+    residual = jnp.stack([s.residual for s in out.solves])
+    failed = jnp.argmax(jnp.stack([s.result != RESULTS.successful for s in out.solves]))
+    worst = jnp.stack([failed, jnp.stack([s.worst for s in out.solves])[failed]])
+    row = Row(
+        out.q,
+        out.u,
+        dynamics.percussions(out.P),
+        jnp.stack([s.newton_iterations for s in out.solves]),
+        jnp.stack([s.fixed_point_iterations for s in out.solves]),
+        residual,
+    )
+    return Carry(c.k + 1, out.q, out.u, out.memory, result, worst), row
+
+
+def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, length: int) -> tuple[Carry, Row]:
+    """Up to ``length`` steps, to step number ``until`` at most; a failed step is the last one."""
+    _, empty = jax.eval_shape(lambda c: _step(dynamics, method, clock, c), carry)
+    empty = jax.tree.map(lambda a: jnp.full(a.shape, jnp.nan if jnp.issubdtype(a.dtype, jnp.inexact) else 0, a.dtype), empty)
+
+    def advance(c: Carry, _):
+        go = (c.k < until) & (c.result == RESULTS.successful)
+        return jax.lax.cond(go, lambda c: _step(dynamics, method, clock, c), lambda c: (c, empty), c)
+
+    return jax.lax.scan(advance, carry, length=length)
+
+
+@eqx.filter_jit
+def _begin(system: System, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
+    return _start(Dynamics.of(system, clock.t0, q, u), method, clock, q, u)
+
+
+@eqx.filter_jit
+def _chunk(system: System, method: Method, clock: Clock, carry: Carry, until) -> tuple[Carry, Row]:
+    dynamics = Dynamics.of(system, clock.t0, carry.q, carry.u)
+    return _loop(dynamics, method, clock, carry, until, CHUNK)
+
+
+@eqx.filter_jit
+def _whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int) -> tuple[Carry, Row]:
+    dynamics = Dynamics.of(system, clock.t0, q, u)
+    return _loop(dynamics, method, clock, _start(dynamics, method, clock, q, u), n, n)
+
+
+def simulate(
+    system: System,
+    method: Method,
+    q0: Any,
+    u0: Any,
+    *,
+    t1: float,
+    dt: float | None = None,
+    t0: float = 0.0,
+    progress: bool | None = None,
+    throw: bool = True,
+    stepsize: Any = None,
+    max_steps: int | None = None,
+) -> Solution:
+    """Run a system from (q0, u0) at t0 to t1 with a method and a step dt.
+
+    Outside of tracing it runs in chunks: a progress bar moves (by default on a terminal, ``progress`` forces or
+    forbids it), Ctrl-C returns what is there, and a failed step ends the run with an `ss.SimulationError` that holds
+    the solution so far; ``throw=False`` returns it with its result code instead. Inside jit, vmap and derivatives it
+    is one scan, and failure is told by ``sol.result`` alone.
+    """
+    if not isinstance(method, Method):
+        raise TypeError(f"method must be an instance such as ss.Rattle(), got {method!r}")
+    if stepsize is not None:
+        raise ValueError("stepsize: this version has fixed steps only; give dt")
+    if dt is None:
+        raise ValueError("dt is missing: this version has fixed steps only")
+    check_times(t0, t1, dt)
+    if max_steps is not None and max_steps < 1:
+        raise ValueError(f"max_steps must be at least 1, got {max_steps}")
+    system = as_parameters(system)
+    q, u, traced = checked_start(system, t0, q0, u0)
+    n = math.ceil((t1 - t0) / dt - 1e-9)
+    clock = Clock(*(jnp.asarray(float(a)) for a in (t0, t1, dt)), jnp.asarray(n))
+    wanted = n if max_steps is None else min(n, max_steps)
+    if traced:
+        carry, rows = _whole(system, method, clock, q, u, wanted)
+        result = carry.result
+    else:
+        with meter(progress, n) as bar:
+            carry, rows, result = _run_in_chunks(system, method, clock, q, u, wanted, bar)
+    if wanted < n:
+        result = first_failure(result, RESULTS.max_steps_reached)
+    steps = wanted if traced else rows.q.shape[0]
+    sol = _solution(system, method, (t0, t1, dt, n), q, u, rows, steps, result, jnp if traced else np)
+    if not traced and throw and result != RESULTS.successful and result != RESULTS.interrupted:
+        raise SimulationError(_explain(result, carry, sol, t0, dt), sol)
+    return sol
+
+
+def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, RESULTS]:
+    carry = _begin(system, method, clock, q, u)
+    chunks: list[Row] = []
+    done, size, result = 0, CHUNK, carry.result
+    try:
+        while done < wanted and result == RESULTS.successful:
+            began = time.perf_counter()
+            carry, rows = _chunk(system, method, clock, carry, jnp.asarray(min(done + size, wanted)))
+            made, result = int(carry.k) - done, carry.result
+            kept = made if result == RESULTS.successful else made - 1
+            chunks.append(jax.tree.map(lambda a, kept=kept: np.asarray(a)[:kept], rows))
+            done += made
+            bar.update(done)
+            if chunks[1:]:  # the first chunk's time is compilation
+                pace = (time.perf_counter() - began) / made
+                size = max(1, min(CHUNK, int(CHUNK_SECONDS / pace)))
+    except KeyboardInterrupt:
+        result = RESULTS.interrupted
+    if not chunks:
+        _, empty = jax.eval_shape(lambda: _chunk(system, method, clock, carry, jnp.asarray(0)))
+        chunks = [jax.tree.map(lambda a: np.zeros((0, *a.shape[1:]), a.dtype), empty)]
+    return carry, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result
+
+
+def _solution(system, method, times, q0, u0, rows: Row, steps: int, result, xp: Any) -> Solution:
+    t0, t1, dt, n = times
+    t = t0 + np.arange(steps + 1) * dt
+    if steps == n:
+        t[-1] = t1
+
+    def with_first(first, rest):
+        return xp.concatenate([xp.asarray(first)[None], rest])
+
+    zero = [xp.zeros(P.shape[1:]) for P in rows.P]
+    stats = Stats(rows.newton_iterations, rows.fixed_point_iterations, rows.residual)
+    P = [with_first(z, P) for z, P in zip(zero, rows.P, strict=True)]
+    return Solution(
+        xp.asarray(t), with_first(q0, rows.q), with_first(u0, rows.u), *P, result, stats, system, method
+    )
+
+
+def _explain(result: RESULTS, carry: Carry, sol: Solution, t0: float, dt: float) -> str:
+    message = RESULTS[result]
+    if result == RESULTS.max_steps_reached:
+        return f"{type(sol.method).__name__} stopped after {sol.t.shape[0] - 1} steps at t = {sol.t[-1]:.6g}: {message}"
+    if result == RESULTS.inconsistent_start:
+        return message
+    k = int(carry.k) - 1
+    solve, row = (int(i) for i in carry.worst)
+    return (
+        f"{type(sol.method).__name__} failed in step {k} (t = {t0 + k * dt:.6g} to {t0 + (k + 1) * dt:.6g}),"
+        f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {_row_name(sol, row)}: {message}."
+        f" The {k} steps before are in the solution of this error."
+    )
+
+
+def _row_name(sol: Solution, row: int) -> str:
+    for name, P in (("g", sol.P_g), ("gamma", sol.P_gamma), ("contact", sol.P_N), ("friction velocity", sol.P_F)):
+        if row < P.shape[1]:
+            return f"{name} {row}" if name == "contact" else f"{name}[{row}]"
+        row -= P.shape[1]
+    return "the equations of motion"

@@ -1,0 +1,107 @@
+"""What a run gives back."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .derive import Dynamics
+from .initial import acceleration_level, contact_state
+from .methods.base import Method
+from .results import RESULTS
+from .system import System
+
+
+class Stats(eqx.Module):
+    """Per step and solve (Moreau 1, Rattle 2)."""
+
+    newton_iterations: Int[Array, "steps solves"]
+    fixed_point_iterations: Int[Array, "steps solves"]
+    residual: Float[Array, "steps solves"]
+
+
+class Forces(eqx.Module):
+    """Multipliers on acceleration level at the saved times; friction in physical units."""
+
+    la_g: Float[Array, "rows n_g"]
+    la_gamma: Float[Array, "rows n_gamma"]
+    la_N: Float[Array, "rows n_N"]
+    la_F: Float[Array, "rows n_F"]
+    u_dot: Float[Array, "rows nu"]
+    converged: Bool[Array, "rows"]
+
+
+class Solution(eqx.Module):
+    """Rows are times; percussions P_* are those of the step that ends at the row (row 0 is zero)."""
+
+    t: Float[Array, "rows"]
+    q: Float[Array, "rows nq"]
+    u: Float[Array, "rows nu"]
+    P_g: Float[Array, "rows n_g"]
+    P_gamma: Float[Array, "rows n_gamma"]
+    P_N: Float[Array, "rows n_N"]
+    P_F: Float[Array, "rows n_F"]
+    result: RESULTS
+    stats: Stats
+    system: System
+    method: Method
+
+    def _rows(self, f: Any, *columns: Array) -> Array:
+        out = _map_rows(f, self.system, columns)
+        return np.asarray(out) if isinstance(self.t, np.ndarray) else out
+
+    def g_N(self) -> Float[Array, "rows n_N"]:
+        """Gaps at the saved times."""
+        return self._rows(_gaps, self.t, self.q)
+
+    def energy(self) -> Float[Array, "rows"]:
+        """Total energy at the saved times, where the system defines it."""
+        if not hasattr(self.system, "energy"):
+            raise AttributeError(f"{type(self.system).__name__} does not define energy(t, q, u)")
+        return self._rows(_energy, self.t, self.q, self.u)
+
+    def forces(self) -> Forces:
+        """Multipliers from the acceleration level at each saved state, of the order of u (S0 section 5.3).
+
+        Percussions are averages over a step and first order; these are forces at an instant. A contact counts as
+        closed where its gap and gap rate are zero; velocity-level methods, whose gaps drift, say so by P_N > 0.
+        """
+        f = _forces_by_percussion if self.method.level == "velocity" else _forces_by_state
+        out = _map_rows(f, self.system, (self.t, self.q, self.u, self.P_N, self.P_F))
+        return jax.tree.map(np.asarray, out) if isinstance(self.t, np.ndarray) else out
+
+
+@eqx.filter_jit
+def _map_rows(f: Any, system: System, columns: tuple[Array, ...]) -> Any:
+    columns = tuple(jnp.asarray(c) for c in columns)
+    return jax.vmap(lambda *row: f(system, *row))(*columns)
+
+
+def _gaps(system: System, t, q):
+    return jnp.asarray(system.g_N(t, q))
+
+
+def _energy(system: Any, t, q, u):
+    return system.energy(t, q, u)
+
+
+def _forces_by_state(system: System, t, q, u, P_N, P_F) -> Forces:
+    dynamics = Dynamics.of(system, t, q, u)
+    return _forces(dynamics, t, q, u, *contact_state(dynamics, t, q, u))
+
+
+def _forces_by_percussion(system: System, t, q, u, P_N, P_F) -> Forces:
+    dynamics = Dynamics.of(system, t, q, u)
+    laws = dynamics.laws
+    at_rest_or_start, zero_slip = contact_state(dynamics, t, q, u)
+    closed = (P_N > 0.0) | at_rest_or_start
+    inside = laws.set.norm(P_F / laws.scale) < (1.0 - 1e-9) * laws.radii(P_N, jnp.zeros(()))
+    return _forces(dynamics, t, q, u, closed, inside | zero_slip)
+
+
+def _forces(dynamics: Dynamics, t, q, u, closed, may_stick) -> Forces:
+    out = acceleration_level(dynamics, t, q, u, closed, may_stick)
+    return Forces(*dynamics.percussions(out.y), out.x, out.result == RESULTS.successful)

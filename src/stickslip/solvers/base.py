@@ -1,0 +1,63 @@
+"""What a solver is, and the derivative of its answer."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..linalg import least_squares, solve_vector
+from ..results import RESULTS
+from .problem import Problem, Solve
+
+
+class Solver(eqx.Module):
+    """Solves a `Problem` from a guess (x, y). ``iterate`` is what a solver defines; schemes call ``solve``."""
+
+    @abc.abstractmethod
+    def iterate(self, problem: Problem, x: Array, y: Array) -> Solve: ...
+
+    def solve(self, problem: Problem, x: Array, y: Array) -> Solve:
+        if y.shape[0] == 0 and not problem.nonlinear:
+            return _nothing_to_solve(problem, x, y)
+        out = _implicit(problem, x, y, solver=self)
+        finite = jnp.all(jnp.isfinite(out.x)) & jnp.all(jnp.isfinite(out.y))
+        return out._replace(result=RESULTS.where(finite, out.result, RESULTS.not_finite))
+
+
+def _nothing_to_solve(problem: Problem, x: Array, y: Array) -> Solve:
+    x, _, _ = problem.correct(x, y)
+    zero = jnp.asarray(0)
+    active = problem.inclusions.active_set(y, y)
+    result = RESULTS.where(jnp.all(jnp.isfinite(x)), RESULTS.successful, RESULTS.not_finite)
+    return Solve(x, y, active, zero, zero, jnp.zeros(()), zero, result)
+
+
+@eqx.filter_custom_jvp
+def _implicit(problem: Problem, x: Array, y: Array, *, solver: Solver) -> Solve:
+    return solver.iterate(problem, x, y)
+
+
+@_implicit.def_jvp
+def _implicit_jvp(primals, tangents, *, solver):
+    """The derivative of the solution, not of the iteration: F(x, y; theta) = 0 with the active set held."""
+    from .newton import evaluate, schur_complement
+
+    problem, x, y = primals
+    out = _implicit(problem, x, y, solver=solver)
+
+    def rows(problem):
+        x, _, _ = problem.correct(out.x, out.y)
+        return x, problem.inclusions.residual(out.active, problem.psi(x), problem.mu(out.y))
+
+    _, (x_dot, F_dot) = eqx.filter_jvp(rows, (problem,), (tangents[0],))
+    at = evaluate(problem, out.x, out.y)._replace(active=out.active)
+    S = schur_complement(problem, at)
+    y_dot = -solve_vector(S, F_dot)
+    # Redundant contacts have no unique percussions but a unique motion: take the shortest solution there.
+    y_dot = jax.lax.cond(
+        jnp.all(jnp.isfinite(y_dot)), lambda: y_dot, lambda: -least_squares(S, F_dot[:, None])[:, 0]
+    )
+    out_dot = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
+    return out, out_dot._replace(x=x_dot + at.X @ y_dot, y=y_dot)

@@ -1,0 +1,103 @@
+"""Iterative projection with an inexact Newton method for the motion: S3 Algorithm 2."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..linalg import least_squares
+from ..results import RESULTS
+from .base import Solver
+from .newton import evaluate, weights
+from .problem import Problem, Solve
+
+
+class _State(NamedTuple):
+    x: Array
+    y: Array
+    relaxation: Array
+    change: Array
+    k: Array
+    converged: Array
+    motion_found: Array
+
+
+class FixedPoint(Solver):
+    """For redundant contacts, whose percussions are not unique.
+
+    Percussions are projected, then the motion (with the bilateral multipliers) is found for them; converged when
+    the *motion* moves by less than (6.15) allows. Multipliers, bilateral ones too, are kept out of that test: they
+    may cycle while the motion has long converged. ``relaxation`` scales the estimated proximal parameters; it is
+    reduced where the iteration grows, and the test looks at the unrelaxed change.
+    """
+
+    atol: float = 1e-12
+    rtol: float = 1e-12
+    max_iterations: int = eqx.field(default=20_000, static=True)
+    relaxation: float = 1.0
+    max_newton_iterations: int = eqx.field(default=30, static=True)
+
+    def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
+        b = problem.inclusions.n_bilateral
+        x, _, X = problem.correct(x, y)
+        # Held during all iterations ("inexact Newton"); a pseudo-inverse, since bilateral rows may be redundant.
+        J_inverse = least_squares(problem.sensitivity(x, X)[:b, :b], jnp.eye(b)) if b else jnp.zeros((0, 0))
+        X_b = X[:, :b]
+
+        def motion(x: Array, y: Array) -> tuple[Array, Array, Array]:
+            """x (and bilateral multipliers) with phi(x, y) = 0, (6.16), until (6.17)."""
+
+            def rows(x, y):
+                x, phi, _ = problem.correct(x, y)
+                return x, jnp.concatenate([phi, problem.psi(x)[:b]])
+
+            x, r = rows(x, y)
+            if r.shape[0] == 0:  # the motion follows from y exactly
+                return x, y, jnp.asarray(True)
+            s = weights(r, x.shape[0] + b, problem.mu(y), self.atol, self.rtol)
+
+            def unfinished(state):
+                _, _, r, k = state
+                return (jnp.linalg.norm(r / s) >= 1.0) & (k < self.max_newton_iterations)
+
+            def newton(state):
+                x, y, r, k = state
+                dy = -J_inverse @ r[r.shape[0] - b :]
+                y = y.at[:b].add(dy)
+                x, r = rows(x + X_b @ dy, y)
+                return x, y, r, k + 1
+
+            x, y, r, _ = jax.lax.while_loop(unfinished, newton, (x, y, r, jnp.asarray(0)))
+            return x, y, jnp.linalg.norm(r / s) < 1.0
+
+        def unfinished(state: _State):
+            return (~state.converged) & state.motion_found & (state.k < self.max_iterations)
+
+        def project(state: _State) -> _State:
+            mu = problem.inclusions.project(problem.psi(state.x), problem.mu(state.y), state.relaxation)
+            x, y, found = motion(state.x, problem.y_of(mu))
+            s = x.shape[0] * (self.atol + self.rtol * jnp.maximum(jnp.abs(x), jnp.abs(state.x)))
+            change = jnp.linalg.norm((x - state.x) / s) / state.relaxation
+            relaxation = jnp.where(change > state.change, 0.8 * state.relaxation, state.relaxation)
+            return _State(
+                x, y, jnp.maximum(relaxation, 1e-3 * self.relaxation), change, state.k + 1, change < 1.0, found
+            )
+
+        x, y, found = motion(x, y)
+        big = jnp.asarray(jnp.inf)
+        start = _State(x, y, jnp.asarray(float(self.relaxation)), big, jnp.asarray(0), jnp.asarray(False), found)
+        end = jax.lax.while_loop(unfinished, project, start)
+        at = evaluate(problem, end.x, end.y)
+        rows = jnp.abs(at.F)
+        return Solve(
+            at.x,
+            at.y,
+            at.active,
+            jnp.asarray(0),
+            end.k,
+            jnp.max(jnp.abs(at.rows), initial=0.0),
+            jnp.argmax(rows) if rows.shape[0] else jnp.asarray(0),
+            RESULTS.where(end.converged, RESULTS.successful, RESULTS.fixed_point_not_converged),
+        )

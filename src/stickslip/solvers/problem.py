@@ -1,0 +1,142 @@
+"""One problem type: equations of motion subject to normal cone inclusions, S3 (6.1), with one residual.
+
+    phi(x, y) = 0   subject to   psi(x) in K(mu),   mu = offset + A y.
+
+x is the motion (q, u) of a step, y the multipliers in the order (g, gamma, N, F). The motion is eliminated: a
+problem knows how to correct x for given y (one Newton step on phi) and how x then moves with y,
+
+    x <- x - H_xx^-1 phi(x, y),    X = dx/dy = -H_xx^-1 H_xy,
+
+so that a solver factors matrices of the size of y only: the Schur complement (6.12), (6.13).
+"""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ..laws import ActiveSet, StackedLaws
+from ..results import RESULTS
+
+
+class Inclusions(eqx.Module):
+    """The right-hand side of (6.1): which laws hold, where, and with which proximal parameters."""
+
+    laws: StackedLaws
+    closed: Bool[Array, "n_N"]  # contacts that may carry a percussion
+    may_stick: Bool[Array, "n_balls"]  # balls whose velocity is unknown; the others slip with a given one
+    rho_N: Float[Array, "n_N"]
+    rho_F: Float[Array, "n_balls"]
+    duration: Float[Array, ""]  # over which constant reservoirs act
+    offset: Float[Array, "n_y"]  # percussion that came before y
+    n_bilateral: int = eqx.field(static=True)
+
+    def split(self, rows: Array) -> tuple[Array, Array, Array]:
+        b, c = self.n_bilateral, self.n_bilateral + self.laws.n_N
+        return rows[:b], rows[b:c], rows[c:]
+
+    def active_set(self, psi: Array, mu: Array) -> ActiveSet:
+        _, psi_N, psi_F = self.split(psi)
+        _, mu_N, mu_F = self.split(mu)
+        return self.laws.active_set(
+            psi_N, psi_F, mu_N, mu_F, self.rho_N, self.rho_F, self.closed, self.may_stick, self.duration
+        )
+
+    def residual(self, active: ActiveSet, psi: Array, mu: Array) -> Array:
+        """(psi of bilateral rows, natural maps (6.8) of the laws), with the active set held."""
+        psi_b, psi_N, psi_F = self.split(psi)
+        _, mu_N, mu_F = self.split(mu)
+        laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho_F, self.may_stick, self.duration)
+        return jnp.concatenate([psi_b, laws])
+
+    def project(self, psi: Array, mu: Array, relaxation: Array) -> Array:
+        """(6.14b) on the unilateral rows; bilateral rows stay."""
+        _, psi_N, psi_F = self.split(psi)
+        mu_b, mu_N, mu_F = self.split(mu)
+        mu_N, mu_F = self.laws.project(
+            psi_N, psi_F, mu_N, mu_F, relaxation * self.rho_N, relaxation * self.rho_F, self.closed, self.duration
+        )
+        return jnp.concatenate([mu_b, mu_N, mu_F])
+
+
+def prox_parameters(laws: StackedLaws, n_bilateral: int, G: Float[Array, "n_y n_y"], lever=1.0):
+    """rho_N, rho_F from the diagonal of G = W^T M^-1 W, (6.18) and (6.19) with the maximum (not the minimum).
+
+    ``lever`` is dt on position level, where a percussion moves a gap by dt G.
+    """
+    d = jnp.diagonal(G)
+    G_N, G_F = d[n_bilateral : n_bilateral + laws.n_N], laws.set.largest(d[n_bilateral + laws.n_N :])
+    # A contact at which nothing can move has G = 0; any positive rho will do there.
+    return 1.0 / jnp.where(G_N > 0.0, lever * G_N, 1.0), 1.0 / jnp.where(G_F > 0.0, G_F, 1.0)
+
+
+class Problem(eqx.Module):
+    """A step's equations; what a scheme hands to a solver."""
+
+    inclusions: eqx.AbstractVar[Inclusions]
+
+    @property
+    def nonlinear(self) -> bool:
+        """Whether phi needs iterations even without multipliers."""
+        return False
+
+    @abc.abstractmethod
+    def correct(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        """(x corrected, phi(x, y) before, X = dx/dy). phi is empty where x follows from y exactly."""
+
+    @abc.abstractmethod
+    def psi(self, x: Array) -> Array:
+        """Kinematic quantities of all rows."""
+
+    def sensitivity(self, x: Array, X: Array) -> Array:
+        """d psi/d y = psi_x X, by forward differentiation along the columns of X."""
+        _, along = jax.linearize(self.psi, x)
+        return jax.vmap(along, in_axes=1, out_axes=1)(X)
+
+    def mu(self, y: Array) -> Array:
+        """Percussions that enter the laws."""
+        return self.inclusions.offset + y
+
+    def y_of(self, mu: Array) -> Array:
+        """The inverse of `mu`."""
+        return mu - self.inclusions.offset
+
+    def mu_sensitivity(self, y: Array) -> Array:
+        """d mu/d y, the matrix A of (6.1)."""
+        return jnp.eye(y.shape[0])
+
+
+class VelocityProblem(Problem):
+    """x = u only and all rows affine: u = u_free + L y with L = M^-1 W, psi = W^T u + c. Any velocity stage."""
+
+    inclusions: Inclusions
+    u_free: Float[Array, "nu"]
+    L: Float[Array, "nu n_y"]
+    W: Float[Array, "nu n_y"]
+    c: Float[Array, "n_y"]
+    G: Float[Array, "n_y n_y"]
+
+    def correct(self, x, y):
+        return self.u_free + self.L @ y, jnp.zeros(0), self.L
+
+    def psi(self, x):
+        return self.W.T @ x + self.c
+
+    def sensitivity(self, x, X):
+        return self.G
+
+
+class Solve(NamedTuple):
+    """What came out of a solver."""
+
+    x: Array
+    y: Array
+    active: ActiveSet
+    newton_iterations: Int[Array, ""]
+    fixed_point_iterations: Int[Array, ""]
+    residual: Float[Array, ""]  # max norm of all rows at the end
+    worst: Int[Array, ""]  # row of the largest residual
+    result: RESULTS

@@ -1,0 +1,82 @@
+"""The contract: a mechanical system as a paper writes it down."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+class System(eqx.Module):
+    """Fields are parameters, methods are mechanics; nobody writes a derivative.
+
+    ``M`` and ``h`` are required. Everything else defaults to "none" and ``B`` to the identity:
+
+        M(t, q) du = h(t, q, u) dt + W_g dP_g + W_gamma dP_gamma + W_N dP_N + W_F dP_F,    q_dot = B u + beta
+
+    ``laws`` is an attribute (field or property): one ``Contact`` per gap in order, then any ``FrictionElement``.
+    """
+
+    laws = ()
+
+    def M(self, t: Any, q: Array) -> Float[Array, "nu nu"]:
+        """Mass matrix."""
+        raise NotImplementedError(f"{type(self).__name__} must define M(t, q)")
+
+    def h(self, t: Any, q: Array, u: Array) -> Float[Array, "nu"]:
+        """All smooth forces."""
+        raise NotImplementedError(f"{type(self).__name__} must define h(t, q, u)")
+
+    def B(self, t: Any, q: Array) -> Float[Array, "nq nu"]:
+        """q_dot = B u + beta."""
+        return jnp.eye(q.shape[0])
+
+    def beta(self, t: Any, q: Array) -> Float[Array, "nq"]:
+        return jnp.zeros(q.shape[0])
+
+    def g(self, t: Any, q: Array) -> Float[Array, "n_g"]:
+        """Bilateral constraints on position level."""
+        return jnp.zeros(0)
+
+    def gamma(self, t: Any, q: Array, u: Array) -> Float[Array, "n_gamma"]:
+        """Bilateral constraints on velocity level, affine in u."""
+        return jnp.zeros(0)
+
+    def g_N(self, t: Any, q: Array) -> Float[Array, "n_N"]:
+        """Gaps, one per contact."""
+        return jnp.zeros(0)
+
+    def gamma_F(self, t: Any, q: Array, u: Array) -> Float[Array, "n_F"]:
+        """Friction velocities in physical units, flat, in the order of ``laws``; affine in u."""
+        return jnp.zeros(0)
+
+
+class LagrangianSystem(System):
+    """Write T(t, q, u), V(t, q) and optionally other forces f(t, q, u); M, h and energy follow by autodiff.
+
+    Lagrange's equations with q_dot = u:  d/dt dT/du - dT/dq + dV/dq = f.
+    """
+
+    def T(self, t: Any, q: Array, u: Array) -> Float[Array, ""]:
+        raise NotImplementedError(f"{type(self).__name__} must define T(t, q, u)")
+
+    def V(self, t: Any, q: Array) -> Float[Array, ""]:
+        return jnp.zeros(())
+
+    def f(self, t: Any, q: Array, u: Array) -> Float[Array, "nu"]:
+        return jnp.zeros(u.shape[0])
+
+    def M(self, t, q):
+        # T is quadratic in u: its Hessian is the same at any u.
+        return jax.hessian(lambda u: self.T(t, q, u))(jnp.zeros(q.shape[0]))
+
+    def h(self, t, q, u):
+        t = jnp.asarray(t, dtype=float)
+        momentum = jax.grad(self.T, argnums=2)
+        # d/dt dT/du at fixed u: what remains of Lagrange's left-hand side beside M u_dot.
+        _, momentum_rate = jax.jvp(lambda t, q: momentum(t, q, u), (t, q), (jnp.ones(()), u))
+        return jax.grad(self.T, argnums=1)(t, q, u) - momentum_rate - jax.grad(self.V, argnums=1)(t, q) + self.f(t, q, u)
+
+    def energy(self, t: Any, q: Array, u: Array) -> Float[Array, ""]:
+        return self.T(t, q, u) + self.V(t, q)

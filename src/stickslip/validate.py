@@ -1,0 +1,174 @@
+"""Bad input is refused at the door, with the offending name and value."""
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .derive import Dynamics
+from .laws import Contact, FrictionElement, StackedLaws
+from .system import System
+
+TOLERANCE = 1e-8  # by how much a start may violate a constraint
+
+
+def as_parameters(system: System) -> System:
+    """Python floats become arrays: a new value of a parameter must not mean a new compilation."""
+    if not isinstance(system, System):
+        raise TypeError(f"system must be a stickslip.System, got {type(system).__name__}")
+    return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float) else x, system)
+
+
+def is_traced(*trees: Any) -> bool:
+    """Whether we are inside jit, vmap or a derivative."""
+    # Under jit even a constant is traced.
+    leaves = [*jax.tree.leaves(trees), jnp.zeros(())]
+    return any(isinstance(x, jax.core.Tracer) for x in leaves)
+
+
+def nearest(kind: str, name: str, known: Iterable[str]) -> ValueError:
+    """An error for an unknown name that suggests the nearest one."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return ValueError(f"unknown {kind} {name!r}{hint} Known: {', '.join(known)}" if hint else
+                      f"unknown {kind} {name!r}. Known: {', '.join(known)}")  # fmt: skip
+
+
+def check_times(t0: Any, t1: Any, dt: Any) -> None:
+    for name, value in (("t0", t0), ("t1", t1), ("dt", dt)):
+        if isinstance(value, jax.core.Tracer):
+            raise TypeError(f"{name} must be a Python number: it decides how many steps are made")
+        try:
+            ok = math.isfinite(value)
+        except TypeError:
+            raise TypeError(f"{name} must be a number, got {value!r}") from None
+        if not ok:
+            raise ValueError(f"{name} must be finite, got {value}")
+    if dt <= 0.0:
+        raise ValueError(f"dt must be positive, got {dt}")
+    if t1 <= t0:
+        raise ValueError(f"t1 must be larger than t0, got t0 = {t0} and t1 = {t1}")
+
+
+def _vector(name: str, value: Any) -> Array:
+    array = jnp.asarray(value)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a vector, got shape {array.shape}")
+    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+        raise TypeError(f"{name} must be real numbers, got {array.dtype}")
+    if not isinstance(array, jax.core.Tracer) and not np.all(np.isfinite(np.asarray(array))):
+        raise ValueError(f"{name} must be finite, got {np.asarray(array)}")
+    return array.astype(float)
+
+
+def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
+    """What a user's functions return, against the contract."""
+    if callable(system.laws) or not isinstance(system.laws, tuple | list):
+        raise TypeError("system.laws must be an attribute holding a tuple of laws (a field or a property)")
+    for i, law in enumerate(system.laws):
+        if not isinstance(law, Contact | FrictionElement):
+            raise TypeError(f"laws[{i}] must be an ss.Contact or an ss.FrictionElement, got {law!r}")
+    is_contact = [isinstance(law, Contact) for law in system.laws]
+    if sorted(is_contact, reverse=True) != is_contact:
+        raise ValueError("laws: all ss.Contact must come before any ss.FrictionElement")
+    laws = StackedLaws.of(system.laws)
+    nq, nu = q.shape[0], u.shape[0]
+    default_B = type(system).B is System.B
+    if default_B and nq != nu:
+        raise ValueError(
+            f"q0 has {nq} entries and u0 has {nu}: they must agree, or the system must define B(t, q) of shape ({nq}, {nu})"
+        )
+    tq, tqu = (t, q), (t, q, u)
+    expected: list[tuple[str, tuple[Array, ...], tuple[int, ...] | None]] = [
+        ("M", tq, (nu, nu)), ("h", tqu, (nu,)), ("B", tq, (nq, nu)), ("beta", tq, (nq,)),
+        ("g", tq, None), ("gamma", tqu, None), ("g_N", tq, (laws.n_N,)), ("gamma_F", tqu, (laws.n_F,)),
+    ]  # fmt: skip
+    if hasattr(system, "normalize"):
+        expected.append(("normalize", (q,), (nq,)))
+    if hasattr(system, "energy"):
+        expected.append(("energy", tqu, ()))
+    for name, args, shape in expected:
+        out = jax.eval_shape(lambda *a, f=getattr(system, name): jnp.asarray(f(*a)), *args)
+        if shape is not None and out.shape != shape:
+            raise ValueError(f"{name} returns shape {out.shape}, expected {shape}{_why(name, system, out.shape)}")
+        if shape is None and len(out.shape) != 1:
+            raise ValueError(f"{name} returns shape {out.shape}, expected a vector")
+
+
+def _why(name: str, system: System, shape: tuple[int, ...]) -> str:
+    if name == "g_N":
+        n = sum(isinstance(law, Contact) for law in system.laws)
+        return f": there are {n} ss.Contact in laws, one per gap is needed"
+    if name == "gamma_F":
+        parts = []
+        for i, law in enumerate(system.laws):
+            frictions = law.friction if isinstance(law, Contact) else (law,)
+            n = sum(len(ball.scales) for f in frictions for ball in f.balls())
+            parts.append(f"laws[{i}] ({type(law).__name__}) has {n}")
+        return ": friction velocities of the laws are " + ", ".join(parts)
+    return f" for q0 with {shape[0] if shape else 0} and u0 entries as given" if name in ("M", "h", "B", "beta") else ""
+
+
+def start_is_consistent(dynamics: Dynamics, t, q, u) -> Array:
+    """The checks of `checked_start` on values, as one flag that can be traced."""
+    g, gN = dynamics.system.g(t, q), dynamics.system.g_N(t, q)
+    g_dot, gamma, g_N_dot, _ = dynamics.split(dynamics.velocities(t, q, u))
+    ok = jnp.all(jnp.abs(g) <= TOLERANCE) & jnp.all(jnp.abs(g_dot) <= TOLERANCE)
+    ok &= jnp.all(jnp.abs(gamma) <= TOLERANCE) & jnp.all(gN >= -TOLERANCE)
+    ok &= jnp.all((gN > TOLERANCE) | (g_N_dot >= -TOLERANCE))
+    ok &= jnp.all(jnp.isfinite(jnp.linalg.cholesky(dynamics.M(t, q))))
+    return ok & dynamics.laws.in_range()
+
+
+@eqx.filter_jit
+def _start_values(system: System, t: Array, q: Array, u: Array) -> dict[str, Array]:
+    dynamics = Dynamics.of(system, t, q, u)
+    g_dot, gamma, g_N_dot, gamma_F = dynamics.split(dynamics.velocities(t, q, u))
+    return {
+        "M": dynamics.M(t, q), "h": dynamics.h(t, q, u), "B": jnp.asarray(system.B(t, q)),
+        "beta": jnp.asarray(system.beta(t, q)), "g": jnp.asarray(system.g(t, q)), "g_dot": g_dot, "gamma": gamma,
+        "g_N": jnp.asarray(system.g_N(t, q)), "g_N_dot": g_N_dot, "gamma_F": gamma_F,
+        "in_range": dynamics.laws.in_range(),
+    }  # fmt: skip
+
+
+def checked_start(system: System, t0: float, q0: Any, u0: Any) -> tuple[Array, Array, bool]:
+    """q0 and u0 as vectors, and whether they are traced; raises where anything is wrong that can be seen."""
+    traced = is_traced(system, q0, u0)
+    q, u, t = _vector("q0", q0), _vector("u0", u0), jnp.asarray(float(t0))
+    _check_shapes(system, t, q, u)
+    if not traced:
+        _check_values({k: np.asarray(v) for k, v in _start_values(system, t, q, u).items()}, t0)
+    return q, u, traced
+
+
+def _check_values(v: dict[str, np.ndarray], t0: float) -> None:
+    for name, value in v.items():
+        if not np.all(np.isfinite(value)):
+            raise ValueError(f"{name} is not finite at the start (t = {t0}): {value}")
+    M = v["M"]
+    if not np.allclose(M, M.T, rtol=1e-8, atol=1e-12 * np.abs(M).max(initial=0.0)):
+        raise ValueError(f"M is not symmetric at the start (t = {t0}): {M}")
+    eigenvalues = np.linalg.eigvalsh(M)
+    if eigenvalues.min(initial=np.inf) <= 0.0:
+        raise ValueError(f"M is not positive definite at the start (t = {t0}): smallest eigenvalue {eigenvalues.min()}")
+    if not v["in_range"]:
+        raise ValueError("a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0")
+    for name in ("g", "g_dot", "gamma"):
+        for i in np.flatnonzero(np.abs(v[name]) > TOLERANCE):
+            raise ValueError(f"the start violates {name}[{i}] = 0: it is {v[name][i]:.3e} (at most {TOLERANCE} is allowed)")
+    for i, gap in enumerate(v["g_N"]):
+        if gap < -TOLERANCE:
+            raise ValueError(f"the start penetrates: g_N[{i}] = {gap:.3e}")
+        if gap <= TOLERANCE and v["g_N_dot"][i] < -TOLERANCE:
+            raise ValueError(
+                f"contact {i} is closed at the start but approaches: g_N[{i}] = {gap:.3e}, g_N_dot[{i}] = {v['g_N_dot'][i]:.3e};"
+                " start after the impact, or a little above it"
+            )
