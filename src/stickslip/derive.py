@@ -19,7 +19,7 @@ from jax.extend.core import Literal
 from jaxtyping import Array, Float
 
 from .laws import StackedLaws
-from .linalg import spd_solve
+from .linalg import matmul, spd_solve
 from .system import System
 
 
@@ -48,6 +48,7 @@ class Dynamics(eqx.Module):
     n_g: int = eqx.field(static=True)
     n_gamma: int = eqx.field(static=True)
     h_of_u: bool = eqx.field(static=True)  # whether h depends on u
+    identity: bool = eqx.field(static=True)  # whether q_dot = u
     flat: bool = eqx.field(static=True)  # whether q_dot = B u + beta with constant B and beta
 
     @classmethod
@@ -64,6 +65,7 @@ class Dynamics(eqx.Module):
             jax.eval_shape(system.g, t, q).shape[0],
             jax.eval_shape(system.gamma, t, q, u).shape[0],
             depends(system.h, t, q, u)[2],
+            type(system).B is System.B and type(system).beta is System.beta,
             flat,
         )
 
@@ -95,11 +97,16 @@ class Dynamics(eqx.Module):
 
     def solve_M(self, t, q, X: Float[Array, "nu k"]) -> Float[Array, "nu k"]:
         """M^-1 X."""
-        return spd_solve(self.M(t, q), X) if self.M_inverse is None else self.M_inverse @ X
+        return spd_solve(self.M(t, q), X) if self.M_inverse is None else matmul(self.M_inverse, X)
 
     def q_dot(self, t, q, u):
         """S0 (1)."""
+        if self.identity:
+            return u
         return self.system.B(t, q) @ u + self.system.beta(t, q)
+
+    def B_times(self, t, q, U: Float[Array, "nu k"]) -> Float[Array, "nq k"]:
+        return U if self.identity else matmul(self.system.B(t, q), U)
 
     def normalize(self, q):
         """Back onto the manifold, where the system says how."""

@@ -3,15 +3,17 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .derive import Dynamics
+from .linalg import matmul
 from .results import RESULTS, SimulationError
-from .solvers import Automatic, Inclusions, Solve, VelocityProblem, prox_parameters
+from .solvers import Automatic, Inclusions, ProxParameters, Solve, VelocityProblem
 from .system import System
-from .validate import TOLERANCE, as_parameters, checked_start, start_is_consistent
+from .validate import TOLERANCE, as_parameters, check_start, checked_vectors, start_is_consistent, start_values
 
 
 def acceleration_level(
@@ -29,9 +31,9 @@ def acceleration_level(
     slips = jnp.concatenate([jnp.zeros(b + laws.n_N, dtype=bool), ~laws.set.expand(may_stick)])
     zeta = jnp.where(slips, dynamics.velocities(t, q, u), dynamics.acceleration_rest(t, q, u))
     moving = jnp.where(slips, 0.0, W)
-    rho_N, rho_F = prox_parameters(laws, b, W.T @ L)
-    inclusions = Inclusions(laws, closed, may_stick, rho_N, rho_F, jnp.ones(()), jnp.zeros(dynamics.n_y), b)
-    problem = VelocityProblem(inclusions, u_dot_free, L, moving, zeta, moving.T @ L)
+    rho = ProxParameters.estimate(laws, b, W, L)
+    inclusions = Inclusions(laws, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), b)
+    problem = VelocityProblem(inclusions, u_dot_free, L, moving, zeta, matmul(moving.T, L))
     return Automatic().solve(problem, u_dot_free, jnp.zeros(dynamics.n_y))
 
 
@@ -56,20 +58,23 @@ class InitialState(eqx.Module):
 
 
 @eqx.filter_jit
-def _initial_state(system: System, t, q: Array, u: Array) -> InitialState:
+def _initial_state(system: System, t, q: Array, u: Array) -> tuple[InitialState, dict[str, Array]]:
     dynamics = Dynamics.of(system, t, q, u)
     closed, may_stick = contact_state(dynamics, t, q, u)
     out = acceleration_level(dynamics, t, q, u, closed, may_stick)
-    ok = start_is_consistent(dynamics, t, q, u)
-    result = RESULTS.where(ok, out.result, RESULTS.inconsistent_start)
-    return InitialState(dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y), closed, result)
+    values = start_values(dynamics, t, q, u)
+    result = RESULTS.where(start_is_consistent(values), out.result, RESULTS.inconsistent_start)
+    return InitialState(dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y), closed, result), values
 
 
 def initial_state(system: System, q0: Any, u0: Any, t0: float = 0.0) -> InitialState:
     """Consistent accelerations and constraint forces of a start; refuses a start that violates a constraint."""
     system = as_parameters(system)
-    q0, u0, traced = checked_start(system, t0, q0, u0)
-    state = _initial_state(system, jnp.asarray(float(t0)), q0, u0)
-    if not traced and state.result != RESULTS.successful:
+    q0, u0, traced = checked_vectors(system, t0, q0, u0)
+    state, values = _initial_state(system, jnp.asarray(float(t0)), q0, u0)
+    if traced:
+        return state
+    check_start(values, t0)
+    if state.result != RESULTS.successful:
         raise SimulationError(f"initial_state at t = {t0}: {RESULTS[state.result]}")
-    return state if traced else eqx.tree_at(lambda s: s.closed, state, np.asarray(state.closed))
+    return jax.tree.map(np.asarray, state)

@@ -16,7 +16,7 @@ from .progress import Meter, meter
 from .results import RESULTS, SimulationError, first_failure
 from .solution import Solution, Stats
 from .system import System
-from .validate import as_parameters, check_times, checked_start, start_is_consistent
+from .validate import as_parameters, check_start, check_times, checked_vectors, start_is_consistent, start_values
 
 CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
 CHUNK_SECONDS = 0.5
@@ -45,7 +45,7 @@ class Carry(NamedTuple):
     u: Array
     memory: Any
     result: RESULTS
-    worst: Array  # (solve, row) with the largest residual of the last step
+    rows: Array  # residuals of the last step, by solve
 
 
 class Row(NamedTuple):
@@ -61,9 +61,8 @@ class Row(NamedTuple):
 
 def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
     memory = method.init(dynamics, clock.t0, q, u, clock.dt)
-    ok = start_is_consistent(dynamics, clock.t0, q, u)
-    result = RESULTS.where(ok, RESULTS.successful, RESULTS.inconsistent_start)
-    return Carry(jnp.asarray(0), q, u, memory, result, jnp.zeros(2, dtype=int))
+    rows = jnp.zeros((method.n_solves, dynamics.n_y))
+    return Carry(jnp.asarray(0), q, u, memory, RESULTS.successful, rows)
 
 
 def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
@@ -73,18 +72,19 @@ def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[C
         result = first_failure(result, s.result)
     finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
     result = first_failure(result, RESULTS.where(finite, RESULTS.successful, RESULTS.not_finite))
-    residual = jnp.stack([s.residual for s in out.solves])
-    failed = jnp.argmax(jnp.stack([s.result != RESULTS.successful for s in out.solves]))
-    worst = jnp.stack([failed, jnp.stack([s.worst for s in out.solves])[failed]])
     row = Row(
         out.q,
         out.u,
         dynamics.percussions(out.P),
         jnp.stack([s.newton_iterations for s in out.solves]),
         jnp.stack([s.fixed_point_iterations for s in out.solves]),
-        residual,
+        jnp.stack([s.residual for s in out.solves]),
     )
-    return Carry(c.k + 1, out.q, out.u, out.memory, result, worst), row
+    rows = jnp.stack([s.rows for s in out.solves])
+    # A failed step is not taken: whoever looks, or tries again, finds the state before it.
+    after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows)
+    stay = c._replace(result=result, rows=rows)
+    return jax.tree.map(lambda a, b: jnp.where(result == RESULTS.successful, a, b), after, stay), row
 
 
 def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, length: int) -> tuple[Carry, Row]:
@@ -100,8 +100,9 @@ def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until,
 
 
 @eqx.filter_jit
-def _begin(system: System, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
-    return _start(Dynamics.of(system, clock.t0, q, u), method, clock, q, u)
+def _begin(system: System, method: Method, clock: Clock, q: Array, u: Array) -> tuple[Carry, dict[str, Array]]:
+    dynamics = Dynamics.of(system, clock.t0, q, u)
+    return _start(dynamics, method, clock, q, u), start_values(dynamics, clock.t0, q, u)
 
 
 @eqx.filter_jit
@@ -113,7 +114,10 @@ def _chunk(system: System, method: Method, clock: Clock, carry: Carry, until) ->
 @eqx.filter_jit
 def _whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int) -> tuple[Carry, Row]:
     dynamics = Dynamics.of(system, clock.t0, q, u)
-    return _loop(dynamics, method, clock, _start(dynamics, method, clock, q, u), n, n)
+    ok = start_is_consistent(start_values(dynamics, clock.t0, q, u))
+    start = _start(dynamics, method, clock, q, u)
+    start = start._replace(result=RESULTS.where(ok, RESULTS.successful, RESULTS.inconsistent_start))
+    return _loop(dynamics, method, clock, start, n, n)
 
 
 def simulate(
@@ -147,7 +151,7 @@ def simulate(
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps must be at least 1, got {max_steps}")
     system = as_parameters(system)
-    q, u, traced = checked_start(system, t0, q0, u0)
+    q, u, traced = checked_vectors(system, t0, q0, u0)
     n = math.ceil((t1 - t0) / dt - 1e-9)
     clock = Clock(*(jnp.asarray(float(a)) for a in (t0, t1, dt)), jnp.asarray(n))
     wanted = n if max_steps is None else min(n, max_steps)
@@ -167,7 +171,10 @@ def simulate(
 
 
 def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, RESULTS]:
-    carry = _begin(system, method, clock, q, u)
+    quick, thorough = method.solver.first_try(), method.solver
+    method = _with_solver(method, quick)
+    carry, start = _begin(system, method, clock, q, u)
+    check_start(start, float(clock.t0))
     chunks: list[Row] = []
     done, size, result = 0, CHUNK, carry.result
     try:
@@ -175,11 +182,14 @@ def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tupl
             began = time.perf_counter()
             carry, rows = _chunk(system, method, clock, carry, jnp.asarray(min(done + size, wanted)))
             made, result = int(carry.k) - done, carry.result
-            kept = made if result == RESULTS.successful else made - 1
-            chunks.append(jax.tree.map(lambda a, kept=kept: np.asarray(a)[:kept], rows))
+            chunks.append(jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows))
             done += made
             bar.update(done)
-            if chunks[1:]:  # the first chunk's time is compilation
+            if result != RESULTS.successful and method.solver is quick and quick is not thorough:
+                # Only now is the whole solver needed, and compiled; it stays for the rest of the run.
+                method, result = _with_solver(method, thorough), RESULTS.successful
+                carry = carry._replace(result=result)
+            elif made and chunks[1:]:  # the first chunk's time is compilation
                 pace = (time.perf_counter() - began) / made
                 size = max(1, min(CHUNK, int(CHUNK_SECONDS / pace)))
     except KeyboardInterrupt:
@@ -188,6 +198,10 @@ def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tupl
         _, empty = jax.eval_shape(lambda: _chunk(system, method, clock, carry, jnp.asarray(0)))
         chunks = [jax.tree.map(lambda a: np.zeros((0, *a.shape[1:]), a.dtype), empty)]
     return carry, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result
+
+
+def _with_solver(method: Method, solver: Any) -> Method:
+    return eqx.tree_at(lambda m: m.solver, method, solver, is_leaf=lambda x: x is method.solver)
 
 
 def _solution(system, method, times, q0, u0, rows: Row, steps: int, result, xp: Any) -> Solution:
@@ -213,8 +227,9 @@ def _explain(result: RESULTS, carry: Carry, sol: Solution, t0: float, dt: float)
         return f"{type(sol.method).__name__} stopped after {sol.t.shape[0] - 1} steps at t = {sol.t[-1]:.6g}: {message}"
     if result == RESULTS.inconsistent_start:
         return message
-    k = int(carry.k) - 1
-    solve, row = (int(i) for i in carry.worst)
+    k = int(carry.k)
+    rows = np.nan_to_num(np.abs(np.asarray(carry.rows)), nan=np.inf)
+    solve, row = np.unravel_index(np.argmax(rows), rows.shape) if rows.size else (0, 0)
     return (
         f"{type(sol.method).__name__} failed in step {k} (t = {t0 + k * dt:.6g} to {t0 + (k + 1) * dt:.6g}),"
         f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {_row_name(sol, row)}: {message}."

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,7 @@ from jaxtyping import Array
 
 from .derive import Dynamics
 from .laws import Contact, FrictionElement, StackedLaws
+from .linalg import spd_solve
 from .system import System
 
 TOLERANCE = 1e-8  # by how much a start may violate a constraint
@@ -116,20 +116,9 @@ def _why(name: str, system: System, shape: tuple[int, ...]) -> str:
     return f" for q0 with {shape[0] if shape else 0} and u0 entries as given" if name in ("M", "h", "B", "beta") else ""
 
 
-def start_is_consistent(dynamics: Dynamics, t, q, u) -> Array:
-    """The checks of `checked_start` on values, as one flag that can be traced."""
-    g, gN = dynamics.system.g(t, q), dynamics.system.g_N(t, q)
-    g_dot, gamma, g_N_dot, _ = dynamics.split(dynamics.velocities(t, q, u))
-    ok = jnp.all(jnp.abs(g) <= TOLERANCE) & jnp.all(jnp.abs(g_dot) <= TOLERANCE)
-    ok &= jnp.all(jnp.abs(gamma) <= TOLERANCE) & jnp.all(gN >= -TOLERANCE)
-    ok &= jnp.all((gN > TOLERANCE) | (g_N_dot >= -TOLERANCE))
-    ok &= jnp.all(jnp.isfinite(jnp.linalg.cholesky(dynamics.M(t, q))))
-    return ok & dynamics.laws.in_range()
-
-
-@eqx.filter_jit
-def _start_values(system: System, t: Array, q: Array, u: Array) -> dict[str, Array]:
-    dynamics = Dynamics.of(system, t, q, u)
+def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, Array]:
+    """Everything about a start that can be wrong."""
+    system = dynamics.system
     g_dot, gamma, g_N_dot, gamma_F = dynamics.split(dynamics.velocities(t, q, u))
     return {
         "M": dynamics.M(t, q), "h": dynamics.h(t, q, u), "B": jnp.asarray(system.B(t, q)),
@@ -139,17 +128,27 @@ def _start_values(system: System, t: Array, q: Array, u: Array) -> dict[str, Arr
     }  # fmt: skip
 
 
-def checked_start(system: System, t0: float, q0: Any, u0: Any) -> tuple[Array, Array, bool]:
-    """q0 and u0 as vectors, and whether they are traced; raises where anything is wrong that can be seen."""
+def start_is_consistent(v: dict[str, Array]) -> Array:
+    """The checks of `check_start` as one flag that can be traced."""
+    ok = v["in_range"]
+    for name in ("g", "g_dot", "gamma"):
+        ok &= jnp.all(jnp.abs(v[name]) <= TOLERANCE)
+    ok &= jnp.all(v["g_N"] >= -TOLERANCE) & jnp.all((v["g_N"] > TOLERANCE) | (v["g_N_dot"] >= -TOLERANCE))
+    ok &= jnp.all(jnp.isfinite(spd_solve(v["M"], v["h"][:, None])))
+    return ok & jnp.all(jnp.array([jnp.all(jnp.isfinite(value)) for value in v.values()]))
+
+
+def checked_vectors(system: System, t0: float, q0: Any, u0: Any) -> tuple[Array, Array, bool]:
+    """q0 and u0 as vectors, and whether anything is traced; shapes are checked, values by `check_start`."""
     traced = is_traced(system, q0, u0)
-    q, u, t = _vector("q0", q0), _vector("u0", u0), jnp.asarray(float(t0))
-    _check_shapes(system, t, q, u)
-    if not traced:
-        _check_values({k: np.asarray(v) for k, v in _start_values(system, t, q, u).items()}, t0)
+    q, u = _vector("q0", q0), _vector("u0", u0)
+    _check_shapes(system, jnp.asarray(float(t0)), q, u)
     return q, u, traced
 
 
-def _check_values(v: dict[str, np.ndarray], t0: float) -> None:
+def check_start(values: dict[str, Array], t0: float) -> None:
+    """Refuses a start, naming what is wrong with it."""
+    v = {name: np.asarray(value) for name, value in values.items()}
     for name, value in v.items():
         if not np.all(np.isfinite(value)):
             raise ValueError(f"{name} is not finite at the start (t = {t0}): {value}")

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..derive import Dynamics
-from ..solvers import Automatic, Inclusions, Solve, Solver, VelocityProblem, prox_parameters
+from ..linalg import matmul
+from ..solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 
 
 class Step(NamedTuple):
@@ -57,16 +58,15 @@ def impact_problem(
     closed: Bool[Array, "n_N"],
     before: Float[Array, "n_y"],
     duration,
+    rho: ProxParameters,
 ) -> VelocityProblem:
     """The impact law of a whole step, in normal and tangential direction: xi in N_C(-(before + y)).
 
     S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus.
     """
     laws = dynamics.laws
-    G = W.T @ L
-    rho_N, rho_F = prox_parameters(laws, dynamics.n_bilateral, G)
     may_stick = jnp.ones(laws.set.count, dtype=bool)
     return VelocityProblem(
-        Inclusions(laws, closed, may_stick, rho_N, rho_F, jnp.asarray(duration), before, dynamics.n_bilateral),
-        u_free, L, W, chi + restitution(dynamics) * gamma_minus, G,
+        Inclusions(laws, closed, may_stick, rho, jnp.asarray(duration), before, dynamics.n_bilateral),
+        u_free, L, W, chi + restitution(dynamics) * gamma_minus, matmul(W.T, L),
     )  # fmt: skip

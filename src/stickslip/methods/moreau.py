@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from ..derive import Dynamics
 from ..sets import NonPositive
-from ..solvers import Solver
+from ..solvers import ProxParameters, Solver
 from .base import Method, Step, default_solver, impact_problem
 
 
@@ -24,9 +24,11 @@ def velocity_step(solver: Solver, dynamics: Dynamics, t, dt, q, u, y):
     """u_n+1 and P with all terms at (t, q): the second half of Moreau's and of the shifted scheme, S3 (5.63)."""
     W, chi = dynamics.directions(t, q)
     terms = dynamics.solve_M(t, q, jnp.column_stack([dt * dynamics.h(t, q, u), W]))
+    L = terms[:, 1:]
+    rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, L)
     closed = NonPositive.contains(jnp.asarray(dynamics.system.g_N(t, q)))
     problem = impact_problem(
-        dynamics, W, terms[:, 1:], chi, u + terms[:, 0], W.T @ u + chi, closed, jnp.zeros_like(chi), dt
+        dynamics, W, L, chi, u + terms[:, 0], W.T @ u + chi, closed, jnp.zeros_like(chi), dt, rho
     )
     return solver.solve(problem, u, y)
 

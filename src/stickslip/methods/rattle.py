@@ -26,7 +26,7 @@ from jaxtyping import Array, Float
 
 from ..derive import Dynamics
 from ..linalg import solve
-from ..solvers import Inclusions, Problem, Solver, prox_parameters
+from ..solvers import Inclusions, Problem, ProxParameters, Solver
 from .base import Method, Step, default_solver, impact_problem
 
 
@@ -60,14 +60,13 @@ class PositionStage(Problem):
             um, U = um + solved[:, 0], solved[:, 1:]
         else:
             um, U = self.u_free + self.L @ y, self.L
-        B = d.system.B(self.t, self.q)
-        f = B @ um + d.system.beta(self.t, self.q)
+        f = d.q_dot(self.t, self.q, um)
         if d.flat:
-            q1, Q = self.q + dt * f, dt * (B @ U)
+            q1, Q = self.q + dt * f, dt * d.B_times(self.t, self.q, U)
         else:
             f1, f1_q = d.q_dot(self.t1, q1, um), jax.jacfwd(d.q_dot, argnums=1)(self.t1, q1, um)
             phi.append(q1 - self.q - dt / 2 * (f + f1))  # (27)
-            Q = dt / 2 * (B + d.system.B(self.t1, q1)) @ U
+            Q = dt / 2 * (d.B_times(self.t, self.q, U) + d.B_times(self.t1, q1, U))
             solved = solve(jnp.eye(d.nq) - dt / 2 * f1_q, jnp.column_stack([-phi[-1], Q]))
             q1, Q = q1 + solved[:, 0], solved[:, 1:]
         residual = jnp.concatenate(phi) if phi else jnp.zeros(0)
@@ -85,6 +84,7 @@ class Memory(NamedTuple):
     S: Array
     W: Array
     L: Array
+    rho: ProxParameters
     gamma: Array  # velocities of all rows
 
 
@@ -99,17 +99,18 @@ class Rattle(Method):
     def init(self, dynamics, t, q, u, dt):
         zero = jnp.zeros(dynamics.n_y)
         W, chi = dynamics.directions(t, q)
-        return Memory(zero, zero, W, dynamics.solve_M(t, q, W), W.T @ u + chi)
+        L = dynamics.solve_M(t, q, W)
+        rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, L)
+        return Memory(zero, zero, W, L, rho, W.T @ u + chi)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         laws, nq = dynamics.laws, dynamics.nq
         # first stage, (41)
         W, L = memory.W, memory.L
         u_free = u + dt / 2 * dynamics.solve_M(t, q, dynamics.h(t, q, u)[:, None])[:, 0]
-        rho_N, rho_F = prox_parameters(laws, dynamics.n_bilateral, W.T @ L, lever=dt)
         always, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
         inclusions = Inclusions(
-            laws, always, sticky, rho_N, rho_F, dt / 2, jnp.zeros(dynamics.n_y), dynamics.n_bilateral
+            laws, always, sticky, memory.rho.on_position_level(dt), dt / 2, jnp.zeros(dynamics.n_y), dynamics.n_bilateral
         )
         stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, L, u_free)
         um = u_free + L @ (dt * memory.R)
@@ -120,10 +121,11 @@ class Rattle(Method):
         W1, chi1 = dynamics.directions(t1, q1)
         terms = dynamics.solve_M(t1, q1, jnp.column_stack([dt / 2 * dynamics.h(t1, q1, um), W1]))
         L1 = terms[:, 1:]
+        rho1 = ProxParameters.estimate(laws, dynamics.n_bilateral, W1, L1)
         impact = impact_problem(
-            dynamics, W1, L1, chi1, um + terms[:, 0], memory.gamma, first.active.normal, before=R, duration=dt
+            dynamics, W1, L1, chi1, um + terms[:, 0], memory.gamma, first.active.normal, R, dt, rho1
         )
         second = self.solver.solve(impact, um, dt * memory.S)
         u1, S = second.x, second.y
-        after = Memory(R / dt, S / dt, W1, L1, W1.T @ u1 + chi1)
+        after = Memory(R / dt, S / dt, W1, L1, rho1, W1.T @ u1 + chi1)
         return Step(q1, u1, R + S, after, (first, second))

@@ -6,6 +6,6 @@ from .fixed_point import FixedPoint as FixedPoint
 from .newton import SemismoothNewton as SemismoothNewton
 from .problem import Inclusions as Inclusions
 from .problem import Problem as Problem
+from .problem import ProxParameters as ProxParameters
 from .problem import Solve as Solve
 from .problem import VelocityProblem as VelocityProblem
-from .problem import prox_parameters as prox_parameters

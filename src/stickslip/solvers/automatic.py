@@ -15,6 +15,9 @@ class Automatic(Solver):
     newton: SemismoothNewton = eqx.field(default_factory=SemismoothNewton)
     fixed_point: FixedPoint = eqx.field(default_factory=FixedPoint)
 
+    def first_try(self) -> Solver:
+        return self.newton
+
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         first = self.newton.iterate(problem, x, y)
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..linalg import least_squares, solve_vector
+from ..linalg import basic_solution, solve_vector
 from ..results import RESULTS
 from .problem import Problem, Solve
 
@@ -18,20 +18,21 @@ class Solver(eqx.Module):
     @abc.abstractmethod
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve: ...
 
+    def first_try(self) -> "Solver":
+        """A cheaper solver that gives the same answer or fails; a run starts with it and compiles less."""
+        return self
+
     def solve(self, problem: Problem, x: Array, y: Array) -> Solve:
         if y.shape[0] == 0 and not problem.nonlinear:
             return _nothing_to_solve(problem, x, y)
-        out = _implicit(problem, x, y, solver=self)
-        finite = jnp.all(jnp.isfinite(out.x)) & jnp.all(jnp.isfinite(out.y))
-        return out._replace(result=RESULTS.where(finite, out.result, RESULTS.not_finite))
+        return _implicit(problem, x, y, solver=self)
 
 
 def _nothing_to_solve(problem: Problem, x: Array, y: Array) -> Solve:
     x, _, _ = problem.correct(x, y)
     zero = jnp.asarray(0)
     active = problem.inclusions.active_set(y, y)
-    result = RESULTS.where(jnp.all(jnp.isfinite(x)), RESULTS.successful, RESULTS.not_finite)
-    return Solve(x, y, active, zero, zero, jnp.zeros(()), zero, result)
+    return Solve(x, y, active, zero, zero, y, jnp.zeros(()), RESULTS.successful)
 
 
 @eqx.filter_custom_jvp
@@ -55,9 +56,9 @@ def _implicit_jvp(primals, tangents, *, solver):
     at = evaluate(problem, out.x, out.y)._replace(active=out.active)
     S = schur_complement(problem, at)
     y_dot = -solve_vector(S, F_dot)
-    # Redundant contacts have no unique percussions but a unique motion: take the shortest solution there.
+    # Redundant contacts have no unique percussions but a unique motion: any solution for them will do.
     y_dot = jax.lax.cond(
-        jnp.all(jnp.isfinite(y_dot)), lambda: y_dot, lambda: -least_squares(S, F_dot[:, None])[:, 0]
+        jnp.all(jnp.isfinite(y_dot)), lambda: y_dot, lambda: -basic_solution(S, F_dot[:, None])[:, 0]
     )
     out_dot = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
     return out, out_dot._replace(x=x_dot + at.X @ y_dot, y=y_dot)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..linalg import least_squares
+from ..linalg import basic_solution
 from ..results import RESULTS
 from .base import Solver
 from .newton import evaluate, weights
@@ -42,8 +42,8 @@ class FixedPoint(Solver):
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         b = problem.inclusions.n_bilateral
         x, _, X = problem.correct(x, y)
-        # Held during all iterations ("inexact Newton"); a pseudo-inverse, since bilateral rows may be redundant.
-        J_inverse = least_squares(problem.sensitivity(x, X)[:b, :b], jnp.eye(b)) if b else jnp.zeros((0, 0))
+        # Held during all iterations ("inexact Newton"); bilateral rows may be redundant.
+        J_inverse = basic_solution(problem.sensitivity(x, X)[:b, :b], jnp.eye(b)) if b else jnp.zeros((0, 0))
         X_b = X[:, :b]
 
         def motion(x: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -90,14 +90,13 @@ class FixedPoint(Solver):
         start = _State(x, y, jnp.asarray(float(self.relaxation)), big, jnp.asarray(0), jnp.asarray(False), found)
         end = jax.lax.while_loop(unfinished, project, start)
         at = evaluate(problem, end.x, end.y)
-        rows = jnp.abs(at.F)
         return Solve(
             at.x,
             at.y,
             at.active,
             jnp.asarray(0),
             end.k,
+            at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            jnp.argmax(rows) if rows.shape[0] else jnp.asarray(0),
             RESULTS.where(end.converged, RESULTS.successful, RESULTS.fixed_point_not_converged),
         )

@@ -67,27 +67,28 @@ class SemismoothNewton(Solver):
         s = weights(start.rows, unknowns, problem.mu(y), self.atol, self.rtol)
 
         def error(at: Point) -> Array:
-            return jnp.linalg.norm(at.rows / s)
+            scaled = at.rows / s
+            return jnp.sum(scaled * scaled)
 
         def unfinished(state):
-            at, k = state
-            return (error(at) >= 1.0) & (k < self.max_iterations)
+            _, e, k = state
+            return (e >= 1.0) & (k < self.max_iterations)
 
         def step(state):
-            at, k = state
+            at, _, k = state
             dy = solve_vector(schur_complement(problem, at), -at.F)
-            return evaluate(problem, at.x + at.X @ dy, at.y + dy), k + 1
+            at = evaluate(problem, at.x + at.X @ dy, at.y + dy)
+            return at, error(at), k + 1
 
-        at, k = jax.lax.while_loop(unfinished, step, (start, jnp.asarray(0)))
-        rows = jnp.abs(at.F)
-        failed = ~(error(at) < 1.0)  # also true for nan
+        at, e, k = jax.lax.while_loop(unfinished, step, (start, error(start), jnp.asarray(0)))
+        failed = ~(e < 1.0)  # also true for nan
         return Solve(
             at.x,
             at.y,
             at.active,
             k,
             jnp.asarray(0),
+            at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            jnp.argmax(rows) if rows.shape[0] else jnp.asarray(0),
             RESULTS.where(failed, RESULTS.newton_not_converged, RESULTS.successful),
         )

@@ -22,14 +22,32 @@ from ..laws import ActiveSet, StackedLaws
 from ..results import RESULTS
 
 
+class ProxParameters(NamedTuple):
+    """rho of every contact and every ball."""
+
+    N: Float[Array, "n_N"]
+    F: Float[Array, "n_balls"]
+
+    @classmethod
+    def estimate(cls, laws: StackedLaws, n_bilateral: int, W: Array, L: Array) -> "ProxParameters":
+        """From the diagonal of G = W^T M^-1 W = W^T L: (6.18), and (6.19) with the maximum (not the minimum)."""
+        d = jnp.sum(W[:, n_bilateral:] * L[:, n_bilateral:], axis=0)
+        G_N, G_F = d[: laws.n_N], laws.set.largest(d[laws.n_N :])
+        # A contact at which nothing can move has G = 0; any positive rho will do there.
+        return cls(1.0 / jnp.where(G_N > 0.0, G_N, 1.0), 1.0 / jnp.where(G_F > 0.0, G_F, 1.0))
+
+    def on_position_level(self, dt) -> "ProxParameters":
+        """A percussion moves a gap by dt G: the footnote to (6.18)."""
+        return ProxParameters(self.N / dt, self.F)
+
+
 class Inclusions(eqx.Module):
     """The right-hand side of (6.1): which laws hold, where, and with which proximal parameters."""
 
     laws: StackedLaws
     closed: Bool[Array, "n_N"]  # contacts that may carry a percussion
     may_stick: Bool[Array, "n_balls"]  # balls whose velocity is unknown; the others slip with a given one
-    rho_N: Float[Array, "n_N"]
-    rho_F: Float[Array, "n_balls"]
+    rho: ProxParameters
     duration: Float[Array, ""]  # over which constant reservoirs act
     offset: Float[Array, "n_y"]  # percussion that came before y
     n_bilateral: int = eqx.field(static=True)
@@ -42,14 +60,14 @@ class Inclusions(eqx.Module):
         _, psi_N, psi_F = self.split(psi)
         _, mu_N, mu_F = self.split(mu)
         return self.laws.active_set(
-            psi_N, psi_F, mu_N, mu_F, self.rho_N, self.rho_F, self.closed, self.may_stick, self.duration
+            psi_N, psi_F, mu_N, mu_F, self.rho.N, self.rho.F, self.closed, self.may_stick, self.duration
         )
 
     def residual(self, active: ActiveSet, psi: Array, mu: Array) -> Array:
         """(psi of bilateral rows, natural maps (6.8) of the laws), with the active set held."""
         psi_b, psi_N, psi_F = self.split(psi)
         _, mu_N, mu_F = self.split(mu)
-        laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho_F, self.may_stick, self.duration)
+        laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho.F, self.may_stick, self.duration)
         return jnp.concatenate([psi_b, laws])
 
     def project(self, psi: Array, mu: Array, relaxation: Array) -> Array:
@@ -57,20 +75,9 @@ class Inclusions(eqx.Module):
         _, psi_N, psi_F = self.split(psi)
         mu_b, mu_N, mu_F = self.split(mu)
         mu_N, mu_F = self.laws.project(
-            psi_N, psi_F, mu_N, mu_F, relaxation * self.rho_N, relaxation * self.rho_F, self.closed, self.duration
+            psi_N, psi_F, mu_N, mu_F, relaxation * self.rho.N, relaxation * self.rho.F, self.closed, self.duration
         )
         return jnp.concatenate([mu_b, mu_N, mu_F])
-
-
-def prox_parameters(laws: StackedLaws, n_bilateral: int, G: Float[Array, "n_y n_y"], lever=1.0):
-    """rho_N, rho_F from the diagonal of G = W^T M^-1 W, (6.18) and (6.19) with the maximum (not the minimum).
-
-    ``lever`` is dt on position level, where a percussion moves a gap by dt G.
-    """
-    d = jnp.diagonal(G)
-    G_N, G_F = d[n_bilateral : n_bilateral + laws.n_N], laws.set.largest(d[n_bilateral + laws.n_N :])
-    # A contact at which nothing can move has G = 0; any positive rho will do there.
-    return 1.0 / jnp.where(G_N > 0.0, lever * G_N, 1.0), 1.0 / jnp.where(G_F > 0.0, G_F, 1.0)
 
 
 class Problem(eqx.Module):
@@ -137,6 +144,6 @@ class Solve(NamedTuple):
     active: ActiveSet
     newton_iterations: Int[Array, ""]
     fixed_point_iterations: Int[Array, ""]
-    residual: Float[Array, ""]  # max norm of all rows at the end
-    worst: Int[Array, ""]  # row of the largest residual
+    rows: Float[Array, "n_y"]  # residual of every row at the end
+    residual: Float[Array, ""]  # its largest entry, the equations of motion included
     result: RESULTS
