@@ -1,0 +1,34 @@
+"""Runs shared between tests: a trajectory is computed once per worker."""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import stickslip as ss
+from stickslip.methods import REGISTRY
+
+METHODS = sorted(REGISTRY)
+
+
+@lru_cache(maxsize=256)
+def run(name, case=1, method="rattle", dt=None, t1=None, options=()):
+    """A benchmark run to t1 with the method of that name."""
+    b = ss.benchmarks.load(name, case, **dict(options))
+    return ss.simulate(b.system, REGISTRY[method](), b.q0, b.u0, t1=t1 or b.t1, dt=dt or b.dt)
+
+
+def at(sol, t):
+    """The row of a time on the grid."""
+    i = int(np.argmin(np.abs(sol.t - t)))
+    assert abs(sol.t[i] - t) < 1e-9, f"{t} is not on the grid"
+    return i
+
+
+def slope(dts, errors):
+    """Least-squares order over all step sizes."""
+    return np.polyfit(np.log(dts), np.log(errors), 1)[0]
+
+
+@pytest.fixture(params=METHODS)
+def method(request):
+    return request.param
