@@ -80,8 +80,7 @@ class PositionStage(Problem):
 class Memory(NamedTuple):
     """Everything at the end of a step that the next one starts with."""
 
-    R: Array  # percussions of both stages over dt: guesses
-    S: Array
+    P: Array  # percussion over dt, a force: the guess for the next step, exact at rest
     W: Array
     L: Array
     rho: ProxParameters
@@ -97,11 +96,10 @@ class Rattle(Method):
     n_solves = 2
 
     def init(self, dynamics, t, q, u, dt):
-        zero = jnp.zeros(dynamics.n_y)
         W, chi = dynamics.directions(t, q)
         L = dynamics.solve_M(t, q, W)
         rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, L)
-        return Memory(zero, zero, W, L, rho, W.T @ u + chi)
+        return Memory(jnp.zeros(dynamics.n_y), W, L, rho, W.T @ u + chi)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         laws, nq = dynamics.laws, dynamics.nq
@@ -113,9 +111,10 @@ class Rattle(Method):
             laws, always, sticky, memory.rho.on_position_level(dt), dt / 2, jnp.zeros(dynamics.n_y), dynamics.n_bilateral
         )
         stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, L, u_free)
-        um = u_free + L @ (dt * memory.R)
+        P = dt * memory.P
+        um = u_free + L @ (P / 2)
         guess = jnp.concatenate([q + dt * dynamics.q_dot(t, q, um), um])
-        first = self.solver.solve(stage, guess, dt * memory.R)
+        first = self.solver.solve(stage, guess, P / 2)
         q1, um, R = dynamics.normalize(first.x[:nq]), first.x[nq:], first.y
         # second stage, (43)
         W1, chi1 = dynamics.directions(t1, q1)
@@ -125,7 +124,7 @@ class Rattle(Method):
         impact = impact_problem(
             dynamics, W1, L1, chi1, um + terms[:, 0], memory.gamma, first.active.normal, R, dt, rho1
         )
-        second = self.solver.solve(impact, um, dt * memory.S)
+        second = self.solver.solve(impact, um, P - R)
         u1, S = second.x, second.y
-        after = Memory(R / dt, S / dt, W1, L1, rho1, W1.T @ u1 + chi1)
+        after = Memory((R + S) / dt, W1, L1, rho1, W1.T @ u1 + chi1)
         return Step(q1, u1, R + S, after, (first, second))
