@@ -19,7 +19,7 @@ class Silent:
 
 
 class Bar:
-    def __init__(self, total: int):
+    def __init__(self, total: int, stays: bool):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -29,7 +29,7 @@ class Bar:
             BarColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
-            transient=True,
+            transient=not stays,
         )
         self._task = self.progress.add_task("steps", total=total)
         self._shown = False
@@ -47,7 +47,7 @@ def meter(wanted: bool | None, total: int) -> Iterator[Meter]:
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield Silent()
         return
-    bar = Bar(total)
+    bar = Bar(total, stays=bool(wanted))
     try:
         yield bar
     finally:

@@ -67,11 +67,10 @@ def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array)
 
 def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
     out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), clock.step(c.k), c.q, c.u, c.memory)
-    result = c.result
+    finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
+    result = first_failure(c.result, RESULTS.where(finite, RESULTS.successful, RESULTS.not_finite))
     for s in out.solves:
         result = first_failure(result, s.result)
-    finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
-    result = first_failure(result, RESULTS.where(finite, RESULTS.successful, RESULTS.not_finite))
     row = Row(
         out.q,
         out.u,

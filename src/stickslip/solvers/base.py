@@ -52,7 +52,8 @@ def _implicit_jvp(primals, tangents, *, solver):
         x, _, _ = problem.correct(out.x, out.y)
         return x, problem.inclusions.residual(out.active, problem.psi(x), problem.mu(out.y))
 
-    _, (x_dot, F_dot) = eqx.filter_jvp(rows, (problem,), (tangents[0],))
+    values, rates = eqx.filter_jvp(rows, (problem,), (tangents[0],))
+    x_dot, F_dot = (jnp.zeros_like(v) if r is None else r for v, r in zip(values, rates, strict=True))
     at = evaluate(problem, out.x, out.y)._replace(active=out.active)
     S = schur_complement(problem, at)
     y_dot = -solve_vector(S, F_dot)

@@ -29,8 +29,8 @@ class FixedPoint(Solver):
 
     Percussions are projected, then the motion (with the bilateral multipliers) is found for them; converged when
     the *motion* moves by less than (6.15) allows. Multipliers, bilateral ones too, are kept out of that test: they
-    may cycle while the motion has long converged. ``relaxation`` scales the estimated proximal parameters; it is
-    reduced where the iteration grows, and the test looks at the unrelaxed change.
+    may cycle while the motion has long converged. The proximal parameters are estimated; ``relaxation`` scales them.
+    It is reduced further where the iteration grows, and the test looks at the unrelaxed change.
     """
 
     atol: float = 1e-12
@@ -43,7 +43,9 @@ class FixedPoint(Solver):
         b = problem.inclusions.n_bilateral
         x, _, X = problem.correct(x, y)
         # Held during all iterations ("inexact Newton"); bilateral rows may be redundant.
-        J_inverse = basic_solution(problem.sensitivity(x, X)[:b, :b], jnp.eye(b)) if b else jnp.zeros((0, 0))
+        J = problem.sensitivity(x, X)
+        J_inverse = basic_solution(J[:b, :b], jnp.eye(b))
+        rho = problem.inclusions.contracting(J)
         X_b = X[:, :b]
 
         def motion(x: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -76,7 +78,7 @@ class FixedPoint(Solver):
             return (~state.converged) & state.motion_found & (state.k < self.max_iterations)
 
         def project(state: _State) -> _State:
-            mu = problem.inclusions.project(problem.psi(state.x), problem.mu(state.y), state.relaxation)
+            mu = problem.inclusions.project(problem.psi(state.x), problem.mu(state.y), rho.scaled(state.relaxation))
             x, y, found = motion(state.x, problem.y_of(mu))
             s = x.shape[0] * (self.atol + self.rtol * jnp.maximum(jnp.abs(x), jnp.abs(state.x)))
             change = jnp.linalg.norm((x - state.x) / s) / state.relaxation

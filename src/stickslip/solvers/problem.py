@@ -36,6 +36,9 @@ class ProxParameters(NamedTuple):
         # A contact at which nothing can move has G = 0; any positive rho will do there.
         return cls(1.0 / jnp.where(G_N > 0.0, G_N, 1.0), 1.0 / jnp.where(G_F > 0.0, G_F, 1.0))
 
+    def scaled(self, factor) -> "ProxParameters":
+        return ProxParameters(factor * self.N, factor * self.F)
+
     def on_position_level(self, dt) -> "ProxParameters":
         """A percussion moves a gap by dt G: the footnote to (6.18)."""
         return ProxParameters(self.N / dt, self.F)
@@ -70,14 +73,25 @@ class Inclusions(eqx.Module):
         laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho.F, self.may_stick, self.duration)
         return jnp.concatenate([psi_b, laws])
 
-    def project(self, psi: Array, mu: Array, relaxation: Array) -> Array:
+    def project(self, psi: Array, mu: Array, rho: ProxParameters) -> Array:
         """(6.14b) on the unilateral rows; bilateral rows stay."""
         _, psi_N, psi_F = self.split(psi)
         mu_b, mu_N, mu_F = self.split(mu)
-        mu_N, mu_F = self.laws.project(
-            psi_N, psi_F, mu_N, mu_F, relaxation * self.rho.N, relaxation * self.rho.F, self.closed, self.duration
-        )
+        mu_N, mu_F = self.laws.project(psi_N, psi_F, mu_N, mu_F, rho.N, rho.F, self.closed, self.duration)
         return jnp.concatenate([mu_b, mu_N, mu_F])
+
+    def contracting(self, J: Float[Array, "n_y n_y"]) -> ProxParameters:
+        """rho reduced so far that coupled contacts cannot build each other up, for J = d psi/d mu.
+
+        A projection iteration contracts if the eigenvalues of rho J stay below 2, and they are below the largest sum
+        of |rho_i J_ij| over a row. A contact on its own keeps (6.18), (6.19).
+        """
+        b = self.n_bilateral
+        sums = jnp.sum(jnp.abs(J[b:, b:]), axis=1)
+        sum_N, sum_F = sums[: self.laws.n_N], self.laws.set.largest(sums[self.laws.n_N :])
+        return ProxParameters(
+            *(jnp.minimum(r, 1.5 / jnp.where(s > 0.0, s, 1.0)) for r, s in zip(self.rho, (sum_N, sum_F), strict=True))
+        )
 
 
 class Problem(eqx.Module):

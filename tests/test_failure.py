@@ -1,0 +1,174 @@
+"""Bad input is refused at the door by name and value; a failing run says where and keeps what it had."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import stickslip as ss
+
+BALL = ss.benchmarks.load("bouncing-ball")
+
+
+class Ball(type(BALL.system)):
+    """The bouncing ball with one thing replaced."""
+
+    broken: str = dataclasses.field(default="", metadata={"static": True})
+
+    def M(self, t, q):
+        M = super().M(t, q)
+        return {"M shape": M[:2], "M negative": -M, "M asymmetric": M.at[0, 1].set(0.5), "M nan": M * jnp.nan}.get(self.broken, M)
+
+    def h(self, t, q, u):
+        h = super().h(t, q, u)
+        return {"h shape": h[:2], "h nan": h * jnp.nan, "h late nan": jnp.where(t > 0.25, jnp.nan, h)}.get(self.broken, h)
+
+    def g(self, t, q):
+        return jnp.array([q[0] - 0.1]) if self.broken == "g" else jnp.zeros(0)
+
+    def gamma(self, t, q, u):
+        return jnp.array([u[2] - 0.1]) if self.broken == "gamma" else jnp.zeros(0)
+
+    def gamma_F(self, t, q, u):
+        return jnp.zeros(2) if self.broken == "gamma_F shape" else super().gamma_F(t, q, u)
+
+    @property
+    def laws(self):
+        contact = super().laws[0]
+        if self.broken == "two laws":
+            return (contact, contact)
+        if self.broken == "order":
+            return (ss.FrictionElement(1.0), contact)
+        return ("glue",) if self.broken == "not a law" else (contact,)
+
+
+def go(system=None, method=None, q0=(0.0, 1.0, 0.0), u0=(0.0, 0.0, 0.0), t1=0.5, dt=1e-2, **options):
+    system = BALL.system if system is None else system
+    return ss.simulate(system, ss.Rattle() if method is None else method, q0, u0, t1=t1, dt=dt, **options)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        ("M shape", r"M returns shape \(2, 3\), expected \(3, 3\)"),
+        ("M negative", "M is not positive definite"),
+        ("M asymmetric", "M is not symmetric"),
+        ("M nan", "M is not finite"),
+        ("h shape", r"h returns shape \(2,\), expected \(3,\)"),
+        ("h nan", "h is not finite"),
+        ("g", r"violates g\[0\] = 0: it is -1.000e-01"),
+        ("gamma", r"violates gamma\[0\] = 0: it is -1.000e-01"),
+        ("gamma_F shape", r"gamma_F returns shape \(2,\), expected \(1,\): .*laws\[0\] \(Contact\) has 1"),
+        ("two laws", r"g_N returns shape \(1,\), expected \(2,\): there are 2 ss.Contact"),
+        ("order", "before any ss.FrictionElement"),
+    ],
+)
+def test_a_system_that_breaks_the_contract_is_refused(broken, words):
+    with pytest.raises(ValueError, match=words):
+        go(Ball(broken=broken))
+
+
+def test_wrong_types_are_refused():
+    with pytest.raises(TypeError, match=r"laws\[0\] must be"):
+        go(Ball(broken="not a law"))
+    with pytest.raises(TypeError, match="system must be a stickslip.System"):
+        go(system="ball")
+    with pytest.raises(TypeError, match="method must be an instance"):
+        go(method=ss.Rattle)
+    with pytest.raises(NotImplementedError, match="must define M"):
+        go(ss.System())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"q0": (0.0, np.nan, 0.0)}, "q0 must be finite"),
+        ({"u0": (0.0, np.inf, 0.0)}, "u0 must be finite"),
+        ({"q0": (0.0, 1.0)}, "q0 has 2 entries and u0 has 3"),
+        ({"q0": ((0.0, 1.0, 0.0),)}, "q0 must be a vector"),
+        ({"dt": 0.0}, "dt must be positive, got 0"),
+        ({"dt": -1.0}, "dt must be positive, got -1"),
+        ({"dt": None}, "dt is missing"),
+        ({"dt": np.nan}, "dt must be finite"),
+        ({"t1": 0.0}, "t1 must be larger than t0"),
+        ({"t1": -1.0}, "t1 must be larger than t0"),
+        ({"q0": (0.0, 0.05, 0.0)}, r"the start penetrates: g_N\[0\] = -5.000e-02"),
+        ({"q0": (0.0, 0.1, 0.0), "u0": (0.0, -1.0, 0.0)}, "contact 0 is closed at the start but approaches"),
+        ({"max_steps": 0}, "max_steps must be at least 1"),
+        ({"stepsize": 1}, "fixed steps only"),
+    ],
+)
+def test_a_bad_start_is_refused_by_name_and_value(options, words):
+    with pytest.raises(ValueError, match=words):
+        go(**options)
+
+
+def test_unknown_names_suggest_the_nearest():
+    with pytest.raises(ValueError, match="did you mean 'bouncing-ball'"):
+        ss.benchmarks.load("bouncing-bal")
+    with pytest.raises(ValueError, match="has no case 7; its cases are 1, 2, 3"):
+        ss.benchmarks.load("bouncing-ball", 7)
+
+
+def test_a_run_that_meets_a_nan_keeps_the_steps_before_and_names_the_step():
+    with pytest.raises(ss.SimulationError, match=r"failed in step 25 \(t = 0.25 to 0.26\)") as error:
+        go(Ball(broken="h late nan"))
+    sol = error.value.solution
+    assert sol.t.shape == (26,)
+    assert np.isfinite(sol.q).all()
+    same = go(t1=0.25)
+    assert sol.q == pytest.approx(same.q, abs=1e-14)
+    quiet = go(Ball(broken="h late nan"), throw=False)
+    assert quiet.result == ss.RESULTS.not_finite
+    assert "nan" in ss.RESULTS[quiet.result]
+    assert quiet.t.shape == (26,)
+
+
+def test_a_solver_that_gives_up_ends_the_run_and_says_what_to_change():
+    method = ss.Rattle(solver=ss.SemismoothNewton(max_iterations=1))
+    b = ss.benchmarks.load("slider-crank")
+    with pytest.raises(ss.SimulationError, match=r"solve 1 of 2, largest residual in .*: the semismooth Newton") as error:
+        ss.simulate(b.system, method, b.q0, b.u0, t1=0.1, dt=1e-4)
+    assert 0 < error.value.solution.t.shape[0] < 1000
+
+
+def test_a_wrong_start_inside_tracing_is_told_by_the_result_code():
+    import jax
+
+    bad = jax.jit(lambda y: ss.simulate(BALL.system, ss.Rattle(), jnp.array([0.0, y, 0.0]), BALL.u0, t1=0.1, dt=1e-2).result)
+    assert bad(0.05) == ss.RESULTS.inconsistent_start
+    assert bad(0.5) == ss.RESULTS.successful
+    mu = jax.jit(lambda mu: ss.simulate(type(BALL.system)(mu=mu), ss.Rattle(), BALL.q0, BALL.u0, t1=0.1, dt=1e-2).result)
+    assert mu(-0.1) == ss.RESULTS.inconsistent_start
+    assert mu(0.1) == ss.RESULTS.successful
+
+
+def test_too_few_max_steps_are_reported():
+    with pytest.raises(ss.SimulationError, match="stopped after 10 steps"):
+        go(max_steps=10)
+    sol = go(max_steps=10, throw=False)
+    assert sol.result == ss.RESULTS.max_steps_reached
+    assert sol.t.shape == (11,)
+
+
+def test_an_interrupted_run_returns_what_is_there(monkeypatch):
+    from stickslip import progress
+
+    class Impatient:
+        def update(self, done):
+            if done >= 2000:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(progress, "Silent", Impatient)
+    sol = go(t1=50.0)
+    assert sol.result == ss.RESULTS.interrupted
+    assert sol.t.shape == (2001,)
+
+
+def test_the_progress_bar_moves(capsys, monkeypatch):
+    from stickslip import progress
+
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    sol = go(t1=30.0, progress=True)
+    assert sol.result == ss.RESULTS.successful
+    assert "3000/3000" in capsys.readouterr().err

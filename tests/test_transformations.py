@@ -1,0 +1,90 @@
+"""The same run through jit, vmap and jacfwd, for every method."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import stickslip as ss
+from stickslip.methods import REGISTRY
+
+BALL = ss.benchmarks.load("bouncing-ball", 2)
+
+
+def end(method, mu=0.2, e_N=0.3, omega=50.0, y=1.0, t1=0.9):
+    system = type(BALL.system)(e_N=e_N, mu=mu)
+    q0, u0 = jnp.stack([0.0, y, 0.0]), jnp.stack([0.0, 0.0, omega])
+    return ss.simulate(system, REGISTRY[method](), q0, u0, t1=t1, dt=1e-2)
+
+
+def test_jit_gives_the_same_run(method):
+    eager, traced = end(method), jax.jit(lambda: end(method))()
+    for a, b in zip(jax.tree.leaves((eager.t, eager.q, eager.u, eager.P_N, eager.P_F, eager.stats)),
+                    jax.tree.leaves((traced.t, traced.q, traced.u, traced.P_N, traced.P_F, traced.stats)), strict=True):  # fmt: skip
+        assert a == pytest.approx(np.asarray(b), abs=1e-12)
+
+
+def test_vmap_over_parameters_agrees_with_single_runs(method):
+    mus = jnp.array([0.0, 0.1, 0.2, 0.5])
+    batch = jax.vmap(lambda mu: end(method, mu=mu))(mus)
+    assert batch.q.shape == (4, 91, 3)
+    assert (np.asarray(batch.result._value) == 0).all()
+    for i, mu in enumerate(mus):
+        assert np.asarray(batch.u[i]) == pytest.approx(end(method, mu=float(mu)).u, abs=1e-10)
+
+
+def test_vmap_over_initial_states_agrees_with_single_runs(method):
+    heights = jnp.array([0.5, 0.8, 1.0])
+    batch = jax.vmap(lambda y: end(method, y=y))(heights)
+    for i, y in enumerate(heights):
+        assert np.asarray(batch.q[i]) == pytest.approx(end(method, y=float(y)).q, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ["mu", "e_N", "omega"])
+def test_jacfwd_through_impacts_agrees_with_differences(method, name):
+    at = {"mu": 0.2, "e_N": 0.3, "omega": 50.0}[name]
+    final = jax.jit(lambda x: (lambda s: jnp.concatenate([s.q[-1], s.u[-1], s.P_N.sum(0)]))(end(method, **{name: x})))
+    derivative = jax.jit(jax.jacfwd(final))(at)
+    eps = 1e-6 * at
+    difference = (final(at + eps) - final(at - eps)) / (2 * eps)
+    assert np.abs(difference).max() > 1e-3  # it matters
+    assert np.asarray(derivative) == pytest.approx(np.asarray(difference), rel=1e-5, abs=1e-7)
+
+
+def test_jacfwd_through_the_slider_crank_agrees_with_differences():
+    b = ss.benchmarks.load("slider-crank")
+
+    def final(mu):
+        sol = ss.simulate(type(b.system)(mu=mu), ss.Rattle(), b.q0, b.u0, t1=4e-3, dt=1e-4)
+        return sol.u[-1], sol.P_N.sum()
+
+    (u_dot, _), (_, impulse) = jax.jacfwd(final)(0.01), final(0.01)
+    assert impulse > 1e-3  # contacts take part
+    eps = 1e-6
+    difference = (final(0.01 + eps)[0] - final(0.01 - eps)[0]) / (2 * eps)
+    assert np.asarray(u_dot) == pytest.approx(np.asarray(difference), rel=1e-4, abs=1e-4 * float(jnp.abs(difference).max()))
+
+
+def test_the_last_step_is_shortened_to_end_at_t1(method):
+    sol = ss.simulate(BALL.system, REGISTRY[method](), BALL.q0, BALL.u0, t1=0.255, dt=1e-2)
+    assert sol.t.shape == (27,)
+    assert sol.t[-1] == 0.255
+    assert sol.t[-2] == pytest.approx(0.25)
+    assert sol.u[-1, 1] == pytest.approx(-9.81 * 0.255, abs=1e-12)
+    exact = ss.simulate(BALL.system, REGISTRY[method](), BALL.q0, BALL.u0, t1=0.3, dt=0.1)
+    assert exact.t == pytest.approx([0.0, 0.1, 0.2, 0.3], abs=0)
+
+
+def test_time_may_start_anywhere(method):
+    a = ss.simulate(BALL.system, REGISTRY[method](), BALL.q0, BALL.u0, t0=-3.0, t1=-2.0, dt=1e-2)
+    b = ss.simulate(BALL.system, REGISTRY[method](), BALL.q0, BALL.u0, t1=1.0, dt=1e-2)
+    assert a.q == pytest.approx(b.q, abs=1e-11)
+    assert a.t[0] == -3.0
+
+
+def test_a_new_value_of_a_parameter_needs_no_new_compilation():
+    from stickslip.simulate import _chunk
+
+    end("rattle", mu=0.11)
+    before = _chunk._cached._cache_size()
+    end("rattle", mu=0.12)
+    assert _chunk._cached._cache_size() == before
