@@ -1,0 +1,181 @@
+"""What the benchmarks do not show: velocity constraints, moving walls, constant reservoirs, Moreau recovered."""
+
+import jax.numpy as jnp
+import numpy as np
+import properties
+import pytest
+import stickslip as ss
+from conftest import METHODS, run, slope
+from stickslip.methods import REGISTRY
+
+POSITION_LEVEL = [m for m in METHODS if REGISTRY[m]().level == "position"]
+
+
+class Skate(ss.System):
+    """A blade on a tilted plane: no velocity across the blade (bilateral, velocity level). q = (x, y, phi).
+
+    With constant spin w and gravity a along x the blade drifts sideways on a cycloid: for u(0) = 0 and phi = w t,
+    v = a sin(w t)/w along the blade, x = a sin^2(w t)/(2 w^2), y = a (2 w t - sin(2 w t))/(4 w^2).
+    """
+
+    a: float = 2.0
+
+    def M(self, t, q):
+        return jnp.diag(jnp.array([1.0, 1.0, 0.1]))
+
+    def h(self, t, q, u):
+        return jnp.array([self.a, 0.0, 0.0])
+
+    def gamma(self, t, q, u):
+        return jnp.array([-jnp.sin(q[2]) * u[0] + jnp.cos(q[2]) * u[1]])
+
+
+def test_a_velocity_constraint_holds_at_the_end_of_each_step(method):
+    w, t1 = 2.0, 1.0
+    errors, dts = [], [2e-2, 1e-2, 5e-3]
+    for dt in dts:
+        sol = ss.simulate(Skate(), REGISTRY[method](), [0.0, 0.0, 0.0], [0.0, 0.0, w], t1=t1, dt=dt)
+        exact = 2.0 * np.array([np.sin(w) ** 2 / (2 * w**2), (2 * w - np.sin(2 * w)) / (4 * w**2)])
+        errors.append(np.abs(sol.q[-1, :2] - exact).max())
+    if method == "rattle":
+        rate = [-np.sin(p) * ux + np.cos(p) * uy for p, ux, uy in zip(sol.q[:, 2], sol.u[:, 0], sol.u[:, 1], strict=True)]
+        assert np.abs(rate).max() < 1e-10
+    assert slope(dts, errors) > 0.8  # first order: the constraint turns (see the notes on turning directions)
+
+
+class Piston(ss.System):
+    """A mass rests on a table that moves: time-dependent gap y - A sin(w t), inelastic."""
+
+    A: float = 0.01
+    w: float = 10.0
+
+    def M(self, t, q):
+        return jnp.eye(1)
+
+    def h(self, t, q, u):
+        return jnp.array([-9.81])
+
+    def g_N(self, t, q):
+        return jnp.array([q[0] - self.A * jnp.sin(self.w * t)])
+
+    @property
+    def laws(self):
+        return (ss.Contact(),)
+
+
+def test_a_mass_rides_on_a_moving_table(method):
+    """A w^2 = 1 < g: it never leaves."""
+    sol = ss.simulate(Piston(), REGISTRY[method](), [0.0], [0.1], t1=1.0, dt=1e-3)
+    table = 0.01 * np.sin(10 * sol.t)
+    tolerance = 1e-9 if REGISTRY[method]().level == "position" else 2e-3
+    assert np.abs(sol.q[:, 0] - table).max() < tolerance
+    f = sol.forces()
+    assert f.la_N[-1, 0] == pytest.approx(9.81 - np.sin(10 * sol.t[-1]), abs=1e-2)
+
+
+def test_a_mass_leaves_a_fast_table():
+    sol = ss.simulate(Piston(A=0.02, w=30.0), ss.Rattle(), [0.0], [0.6], t1=0.3, dt=1e-4)
+    # leaves when the table's acceleration reaches -g: A w^2 sin(w t) = g
+    leaves = np.arcsin(9.81 / 18.0) / 30.0
+    open_ = sol.g_N()[:, 0] > 1e-9
+    assert sol.t[np.argmax(open_)] == pytest.approx(leaves, abs=3e-4)
+    properties.no_penetration(sol)
+
+
+class Brake(ss.System):
+    """A mass braked by a constant reservoir: no contact, |force| <= F."""
+
+    F: float = 2.0
+
+    def M(self, t, q):
+        return jnp.eye(2)
+
+    def h(self, t, q, u):
+        return jnp.array([0.0, 0.0])
+
+    def gamma_F(self, t, q, u):
+        return u
+
+    @property
+    def laws(self):
+        return (ss.FrictionElement(self.F, dim=2),)
+
+
+def test_a_friction_element_brakes_with_its_force_and_holds(method):
+    sol = ss.simulate(Brake(), REGISTRY[method](), [0.0, 0.0], [0.6, -0.8], t1=1.0, dt=1e-2)
+    assert np.linalg.norm(sol.q[-1]) == pytest.approx(1.0 / (2 * 2.0), abs=1.1e-2)  # v^2/(2 F)
+    moving = np.linalg.norm(sol.u, axis=1) > 1e-9
+    assert sol.t[np.argmin(moving)] == pytest.approx(0.5, abs=1.01e-2)
+    assert np.linalg.norm(sol.P_F[1:45], axis=1) == pytest.approx(2.0 * 1e-2, abs=1e-12)
+    assert np.linalg.norm(sol.P_F, axis=1).max() <= 2.0 * 1e-2 + 1e-12
+    assert np.abs(sol.u[-1]).max() < 1e-12
+    direction = sol.q[1:] / np.linalg.norm(sol.q[1:], axis=1)[:, None]
+    assert direction == pytest.approx(np.tile([0.6, -0.8], (len(direction), 1)), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["bouncing-ball", "mass-on-slope"])
+def test_the_shifted_scheme_is_moreaus_to_round_off(name):
+    """With the shifted start and the recovered positions, S3 below (5.63)."""
+    b = ss.benchmarks.load(name, 1)
+    q0, u0, dt = b.q0, b.u0, 5e-3
+    if name == "mass-on-slope":  # start above the slope: the shifted start must not penetrate
+        q0, u0 = jnp.array([0.0, 1.3]), jnp.array([0.5, 0.0])
+    moreau = ss.simulate(b.system, ss.MoreauMidpoint(), q0, u0, t1=1.5, dt=dt)
+    start = ss.shifted_start(b.system, q0, u0, dt)
+    shifted = ss.simulate(b.system, ss.ShiftedMoreau(), start, u0, t1=1.5, dt=dt)
+    assert shifted.u == pytest.approx(moreau.u, abs=1e-10)
+    assert shifted.P_N == pytest.approx(moreau.P_N, abs=1e-10)
+    recovered = np.asarray(ss.recovered_positions(b.system, shifted.t, shifted.q, shifted.u, dt))
+    assert recovered == pytest.approx(moreau.q, abs=1e-10)
+    assert np.abs(shifted.q - moreau.q).max() > 1e-4  # without recovery it is not
+
+
+ALL_CASES = [(n, c) for n in ss.benchmarks.names() for c in ss.benchmarks.cases(n)]
+
+
+@pytest.mark.parametrize("name", POSITION_LEVEL)
+@pytest.mark.parametrize(("benchmark", "case"), ALL_CASES)
+def test_position_level_methods_never_penetrate(name, benchmark, case):
+    t1 = 1.0 if benchmark == "tippedisk" else None
+    sol = run(benchmark, case, name, t1=t1)
+    properties.no_penetration(sol)
+    properties.energy_is_not_gained(sol, relative=2e-4 if benchmark == "slider-crank" else 1e-4)
+    assert sol.result == ss.RESULTS.successful
+
+
+@pytest.mark.parametrize("name", [m for m in METHODS if m not in POSITION_LEVEL])
+def test_velocity_level_methods_penetrate_less_with_smaller_steps(name):
+    depth = [-run("bouncing-ball", 1, name, dt=dt).g_N().min() for dt in (1e-2, 1e-3, 1e-4)]
+    for d, dt in zip(depth, (1e-2, 1e-3, 1e-4), strict=True):
+        assert 0 <= d < 5.0 * dt  # C = impact speed 4.2
+
+
+def test_every_method_states_its_facts(method):
+    m = REGISTRY[method]()
+    assert m.order in (1, 2)
+    assert m.level in ("position", "velocity")
+    assert len(m.reference) > 20
+    sol = run("bouncing-ball", 1, method)
+    assert sol.stats.newton_iterations.shape == (150, m.n_solves)
+
+
+def test_every_benchmark_says_where_it_comes_from():
+    for name, case in ALL_CASES:
+        b = ss.benchmarks.load(name, case)
+        assert b.source
+        assert b.reference["source"]
+        assert len(ss.benchmarks.about(name)) > 100
+
+
+def test_memory_does_not_grow_with_steps_beyond_what_is_saved():
+    import resource
+
+    b = ss.benchmarks.load("bouncing-ball")
+    ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=1.0, dt=1e-3)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sol = ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=100.0, dt=1e-3)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    import jax
+
+    saved = sum(np.asarray(a).nbytes for a in jax.tree.leaves((sol.t, sol.q, sol.u, sol.P_N, sol.P_F, sol.stats)))
+    assert grown < 3 * saved + 30e6
