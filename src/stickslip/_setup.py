@@ -1,34 +1,64 @@
-"""What importing stickslip does to JAX: double precision, and compiled code kept on disk between runs."""
+"""What importing stickslip does to JAX: double precision, and compiled code that is fast and kept on disk.
 
+STICKSLIP_CACHE chooses the folder for compiled code (default ~/.cache/stickslip), or "off".
+"""
+
+import mmap
 import os
 from pathlib import Path
 
 import jax
-
-# XLA's CPU backend compiles a loop into one function if what it touches is below this many bytes (default 1024).
-# A time step is many tiny operations: as one function it runs 5 to 10 times faster. The option is read when the first
-# computation starts; a process that computed before importing stickslip runs as correctly, but slower.
-_ONE_FUNCTION = "xla_cpu_small_while_loop_byte_threshold"
-_flags = os.environ.get("XLA_FLAGS", "")
-if "xla_backend_extra_options" not in _flags:
-    os.environ["XLA_FLAGS"] = f"{_flags} --xla_backend_extra_options={_ONE_FUNCTION}=10000000".strip()
+import jaxlib
 
 jax.config.update("jax_enable_x64", True)
 
+# XLA's CPU backend compiles a loop into one function if it touches fewer bytes than this option says (1024 if nobody
+# says otherwise). A time step is many tiny operations: as one function it runs 4 to 10 times faster.
+_OPTION = "xla_cpu_small_while_loop_byte_threshold"
+_BYTES = 10_000_000
 
-def _keep_compiled_code() -> None:
-    """Unless the user chose a place, or none (STICKSLIP_CACHE=off), in ~/.cache/stickslip."""
+
+def _cache_folder() -> Path | None:
     wanted = os.environ.get("STICKSLIP_CACHE", "")
-    if wanted.lower() == "off" or jax.config.jax_compilation_cache_dir is not None:
-        return
+    if wanted.lower() == "off":
+        return None
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    directory = Path(wanted) if wanted else base / "stickslip" / "compiled"
+    folder = Path(wanted) if wanted else base / "stickslip"
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a home that cannot be written to: compile each time
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _knows_option(folder: Path | None) -> bool:
+    """Whether this jaxlib has the option: XLA aborts on one it does not know. Asked once per version."""
+    note = folder / f"jaxlib-{jaxlib.__version__}-{_OPTION}" if folder else None
+    if note and note.exists():
+        return note.read_text() == "yes"
+    known = False
+    for library in Path(jaxlib.__file__).parent.glob("*.so"):
+        with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            known = known or content.find(_OPTION.encode()) >= 0
+    if note:
+        note.write_text("yes" if known else "no")
+    return known
+
+
+def _compile_steps_as_one_function(folder: Path | None) -> None:
+    """Read by XLA when the first computation starts; a process that computed before runs as correctly, but slower."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_backend_extra_options" not in flags and _knows_option(folder):
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_OPTION}={_BYTES}".strip()
+
+
+def _keep_compiled_code(folder: Path | None) -> None:
+    if folder is None or jax.config.jax_compilation_cache_dir is not None:
         return
-    jax.config.update("jax_compilation_cache_dir", str(directory))
+    jax.config.update("jax_compilation_cache_dir", str(folder / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
-_keep_compiled_code()
+_folder = _cache_folder()
+_compile_steps_as_one_function(_folder)
+_keep_compiled_code(_folder)

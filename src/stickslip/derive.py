@@ -10,6 +10,7 @@ matrix is inverted before the first step.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -80,8 +81,10 @@ class Dynamics(eqx.Module):
 
     def split(self, y: Array) -> tuple[Array, Array, Array, Array]:
         """(g, gamma, N, F) rows of a vector of all rows; a view of the last axis."""
-        a, b, c = self.n_g, self.n_bilateral, self.n_bilateral + self.laws.n_N
-        return y[..., :a], y[..., a:b], y[..., b:c], y[..., c:]
+        ends = (0, self.n_g, self.n_bilateral, self.n_bilateral + self.laws.n_N, self.n_y)
+        # Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
+        g, gamma, N, F = (y[..., i:j] if j > i else jnp.zeros((*y.shape[:-1], 0)) for i, j in pairwise(ends))
+        return g, gamma, N, F
 
     def percussions(self, y: Array) -> tuple[Array, Array, Array, Array]:
         """As `split`, with friction in physical units: the true percussion, torque times time for rotations."""

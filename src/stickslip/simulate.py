@@ -170,8 +170,8 @@ def simulate(
 
 
 def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, RESULTS]:
-    quick, thorough = method.solver.first_try(), method.solver
-    method = _with_solver(method, quick)
+    thorough, method = method, _with_solver(method, method.solver.first_try())
+    retry = type(thorough.solver) is not type(method.solver)
     carry, start = _begin(system, method, clock, q, u)
     check_start(start, float(clock.t0))
     chunks: list[Row] = []
@@ -184,9 +184,9 @@ def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tupl
             chunks.append(jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows))
             done += made
             bar.update(done)
-            if result != RESULTS.successful and method.solver is quick and quick is not thorough:
+            if result != RESULTS.successful and retry:
                 # Only now is the whole solver needed, and compiled; it stays for the rest of the run.
-                method, result = _with_solver(method, thorough), RESULTS.successful
+                method, retry, result = thorough, False, RESULTS.successful
                 carry = carry._replace(result=result)
             elif made and chunks[1:]:  # the first chunk's time is compilation
                 pace = (time.perf_counter() - began) / made
