@@ -6,6 +6,7 @@ Jacobian by `jacfwd`, `jnp.linalg.solve` in every iteration, no reuse of anythin
 
 import jax
 import jax.numpy as jnp
+
 import stickslip as ss
 
 ATOL = 1e-11
@@ -34,7 +35,7 @@ def make(system, dt):
 
     def newton(F, x):
         def unfinished(state):
-            x, f, k = state
+            _, f, k = state
             return (jnp.max(jnp.abs(f)) > ATOL) & (k < MAX_ITERATIONS)
 
         def step(state):
@@ -55,7 +56,13 @@ def make(system, dt):
             q1, um, R = x[:9], x[9:18], x[18:]
             motion = [q1 - q - dt * um, M @ (um - u) - dt / 2 * system.h(t, q, um) - Wn @ R]
             contact = laws(
-                system.g_N(t1, q1), system.gamma_F(t1, q1, um), R[n_g : n_g + n_N], R[n_g + n_N :], r_N / dt, r_F, True
+                system.g_N(t1, q1),
+                system.gamma_F(t1, q1, um),
+                R[n_g : n_g + n_N],
+                R[n_g + n_N :],
+                r_N / dt,
+                r_F,
+                True,
             )
             return jnp.concatenate([*motion, system.g(t1, q1), contact])
 
@@ -70,7 +77,13 @@ def make(system, dt):
             P = R + S
             motion = M1 @ (u1 - um) - dt / 2 * system.h(t1, q1, um) - W1 @ S
             contact = laws(
-                g_N_dot(t1, q1, u1) + minus, system.gamma_F(t1, q1, u1), P[n_g : n_g + n_N], P[n_g + n_N :], r_N, r_F, closed
+                g_N_dot(t1, q1, u1) + minus,
+                system.gamma_F(t1, q1, u1),
+                P[n_g : n_g + n_N],
+                P[n_g + n_N :],
+                r_N,
+                r_F,
+                closed,
             )
             return jnp.concatenate([motion, g_dot(t1, q1, u1), contact])
 

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+
 import stickslip as ss
 from stickslip.methods import REGISTRY
 

@@ -1,8 +1,9 @@
 """Impact law, accumulation point, slip after impact, stick at impact: S0 section 5.1, all methods."""
 
 import numpy as np
-import properties
 import pytest
+
+import properties
 import stickslip as ss
 from conftest import run
 from stickslip.methods import REGISTRY

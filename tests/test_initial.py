@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+
 import stickslip as ss
 
 SLOPE = np.pi / 4  # of y = exp(-x) at x = 0
@@ -53,7 +54,9 @@ def test_joints_of_the_slider_crank_carry_the_centripetal_forces():
     d = Dynamics.of(b.system, 0.0, b.q0, b.u0)
     W, _ = d.directions(0.0, b.q0)
     la = np.concatenate([s.la_g, s.la_gamma, s.la_N, s.la_F])
-    assert np.asarray(b.system.M(0.0, b.q0) @ s.u_dot) == pytest.approx(np.asarray(b.system.h(0.0, b.q0, b.u0) + W @ la), abs=1e-9)
+    assert np.asarray(b.system.M(0.0, b.q0) @ s.u_dot) == pytest.approx(
+        np.asarray(b.system.h(0.0, b.q0, b.u0) + W @ la), abs=1e-9
+    )
     accelerations = np.asarray(W.T @ s.u_dot + d.acceleration_rest(0.0, b.q0, b.u0))
     assert np.abs(accelerations[:6]).max() < 1e-8
     assert np.abs(s.la_g).max() > 1.0

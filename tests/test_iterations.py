@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import stickslip as ss
 
 # (benchmark, case, steps): (max stage 1, average stage 1, max stage 2, average stage 2)

@@ -1,8 +1,9 @@
 """Order of convergence and transitions on the slope y = exp(-x): S0 section 5.3, reference data 2.3."""
 
 import numpy as np
-import properties
 import pytest
+
+import properties
 import stickslip as ss
 from conftest import at, run, slope
 

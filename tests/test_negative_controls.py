@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import properties
 import pytest
+
+import properties
 import stickslip as ss
 from conftest import run, slope
 from stickslip.methods.base import Step

@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import stickslip as ss
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import stickslip as ss
 from stickslip.laws import StackedLaws
 from stickslip.sets import Balls, NonPositive
 

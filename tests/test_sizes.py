@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 import stickslip as ss
 from conftest import METHODS
 from stickslip.methods import REGISTRY

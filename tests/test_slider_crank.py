@@ -1,6 +1,7 @@
 """No penetration, vanishing tilt, energy balance: S0 section 5.2."""
 
 import numpy as np
+
 import properties
 from conftest import run, slope
 
@@ -16,6 +17,7 @@ def test_nothing_penetrates_and_joints_hold():
 def test_joint_rates_vanish_too():
     sol = run("slider-crank")
     import jax
+
     from stickslip.derive import Dynamics
 
     d = Dynamics.of(sol.system, 0.0, sol.q[0], sol.u[0])

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import stickslip as ss
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import stickslip as ss
 from stickslip.laws import StackedLaws
 from stickslip.linalg import basic_solution, solve, spd_solve
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
@@ -75,7 +76,14 @@ def test_newton_finds_what_enumeration_finds(seed):
     rng = np.random.default_rng(seed)
     n, nu, mu = 2, 6, 0.3
     A = rng.normal(size=(nu, nu))
-    p = problem(rng.normal(size=(nu, 2 * n)), A @ A.T + nu * np.eye(nu), rng.normal(size=nu), rng.normal(size=2 * n), mu, n)
+    p = problem(
+        rng.normal(size=(nu, 2 * n)),
+        A @ A.T + nu * np.eye(nu),
+        rng.normal(size=nu),
+        rng.normal(size=2 * n),
+        mu,
+        n,
+    )
     out = automatic(p)
     assert out.result == ss.RESULTS.successful
     velocity = np.asarray(p.psi(out.x))

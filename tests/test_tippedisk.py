@@ -1,8 +1,9 @@
 """Inversion of the tippedisk: spatial friction, general kinematics, S0 section 5.4."""
 
 import numpy as np
-import properties
 import pytest
+
+import properties
 import stickslip as ss
 from conftest import at, run
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 import stickslip as ss
 from stickslip.methods import REGISTRY
 
@@ -18,8 +19,8 @@ def end(method, mu=0.2, e_N=0.3, omega=50.0, y=1.0, t1=0.9):
 
 def test_jit_gives_the_same_run(method):
     eager, traced = end(method), jax.jit(lambda: end(method))()
-    for a, b in zip(jax.tree.leaves((eager.t, eager.q, eager.u, eager.P_N, eager.P_F, eager.stats)),
-                    jax.tree.leaves((traced.t, traced.q, traced.u, traced.P_N, traced.P_F, traced.stats)), strict=True):  # fmt: skip
+    parts = lambda sol: jax.tree.leaves((sol.t, sol.q, sol.u, sol.P_N, sol.P_F, sol.stats))
+    for a, b in zip(parts(eager), parts(traced), strict=True):
         assert a == pytest.approx(np.asarray(b), abs=1e-12)
 
 

@@ -53,7 +53,7 @@ def _compile_steps_as_one_function(folder: Path | None) -> None:
 
 
 def _keep_compiled_code(folder: Path | None) -> None:
-    if folder is None or jax.config.jax_compilation_cache_dir is not None:
+    if folder is None or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
         return
     jax.config.update("jax_compilation_cache_dir", str(folder / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

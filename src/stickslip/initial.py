@@ -10,10 +10,17 @@ from jaxtyping import Array, Bool, Float
 
 from .derive import Dynamics
 from .linalg import matmul
-from .results import RESULTS, SimulationError
+from .results import RESULTS, SimulationError, first_failure, message, unless
 from .solvers import Automatic, Inclusions, ProxParameters, Solve, VelocityProblem
 from .system import System
-from .validate import TOLERANCE, as_parameters, check_start, checked_vectors, start_is_consistent, start_values
+from .validate import (
+    TOLERANCE,
+    as_parameters,
+    check_start,
+    checked_vectors,
+    start_is_consistent,
+    start_values,
+)
 
 
 def acceleration_level(
@@ -54,7 +61,7 @@ class InitialState(eqx.Module):
     la_N: Float[Array, "n_N"]
     la_F: Float[Array, "n_F"]
     closed: Bool[Array, "n_N"]
-    result: RESULTS
+    result: Any
 
 
 @eqx.filter_jit
@@ -63,7 +70,7 @@ def _initial_state(system: System, t, q: Array, u: Array) -> tuple[InitialState,
     closed, may_stick = contact_state(dynamics, t, q, u)
     out = acceleration_level(dynamics, t, q, u, closed, may_stick)
     values = start_values(dynamics, t, q, u)
-    result = RESULTS.where(start_is_consistent(values), out.result, RESULTS.inconsistent_start)
+    result = first_failure(unless(start_is_consistent(values), RESULTS.inconsistent_start), out.result)
     return InitialState(dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y), closed, result), values
 
 
@@ -76,5 +83,5 @@ def initial_state(system: System, q0: Any, u0: Any, t0: float = 0.0) -> InitialS
         return state
     check_start(values, t0)
     if state.result != RESULTS.successful:
-        raise SimulationError(f"initial_state at t = {t0}: {RESULTS[state.result]}")
+        raise SimulationError(f"initial_state at t = {t0}: {message(state.result)}")
     return jax.tree.map(np.asarray, state)

@@ -63,9 +63,9 @@ class FrictionLaw(eqx.Module):
 class Coulomb(FrictionLaw):
     """Coulomb's law with a circular, or by ``axes`` an elliptical reservoir of semi-axes a_i mu P_N, S3 (3.27)."""
 
-    mu: Float[Array, ""] = eqx.field(converter=_number)
+    mu: Any = eqx.field(converter=_number)
     dim: int = eqx.field(default=1, static=True)
-    axes: Float[Array, "dim"] | None = eqx.field(default=None, converter=_numbers)
+    axes: Any = eqx.field(default=None, converter=_numbers)
 
     def __check_init__(self):
         _require(self, "mu", 0.0)
@@ -80,8 +80,8 @@ class Coulomb(FrictionLaw):
 class RectangularCoulomb(FrictionLaw):
     """Two independent intervals a_i mu P_N, S3 (3.33): the x-y table."""
 
-    mu: Float[Array, ""] = eqx.field(converter=_number)
-    axes: Float[Array, "2"] = eqx.field(converter=_number)
+    mu: Any = eqx.field(converter=_number)
+    axes: Any = eqx.field(converter=_number)
 
     def __check_init__(self):
         _require(self, "mu", 0.0)
@@ -94,7 +94,7 @@ class RectangularCoulomb(FrictionLaw):
 class Pivoting(FrictionLaw):
     """A torque about the normal, at most mu P_N; mu is a length. S3 (3.34)."""
 
-    mu: Float[Array, ""] = eqx.field(converter=_number)
+    mu: Any = eqx.field(converter=_number)
 
     def __check_init__(self):
         _require(self, "mu", 0.0)
@@ -106,7 +106,7 @@ class Pivoting(FrictionLaw):
 class Rolling(FrictionLaw):
     """Torques about the tangents, each at most mu P_N; mu is a length. S3 (3.35)."""
 
-    mu: Float[Array, ""] = eqx.field(converter=_number)
+    mu: Any = eqx.field(converter=_number)
     dim: int = eqx.field(default=1, static=True)
 
     def __check_init__(self):
@@ -125,9 +125,9 @@ class CoulombContensou(FrictionLaw):
     contact area.
     """
 
-    mu: Float[Array, ""] = eqx.field(converter=_number)
-    radius: Float[Array, ""] = eqx.field(converter=_number)
-    axes: Float[Array, "2"] | None = eqx.field(default=None, converter=_numbers)
+    mu: Any = eqx.field(converter=_number)
+    radius: Any = eqx.field(converter=_number)
+    axes: Any = eqx.field(default=None, converter=_numbers)
 
     def __check_init__(self):
         _require(self, "mu", 0.0)
@@ -157,9 +157,9 @@ def _as_tuple(friction: Any) -> tuple[FrictionLaw, ...]:
 class Contact(eqx.Module):
     """Signorini's law with Newton's impact law in normal (e_N) and tangential (e_F) direction, and friction."""
 
-    e_N: Float[Array, ""] = eqx.field(default=0.0, converter=_number)
-    e_F: Float[Array, ""] = eqx.field(default=0.0, converter=_number)
-    friction: tuple[FrictionLaw, ...] = eqx.field(default=(), converter=_as_tuple)
+    e_N: Any = eqx.field(default=0.0, converter=_number)
+    e_F: Any = eqx.field(default=0.0, converter=_number)
+    friction: Any = eqx.field(default=(), converter=_as_tuple)
 
     def __check_init__(self):
         _require(self, "e_N", 0.0, 1.0)
@@ -172,9 +172,9 @@ class Contact(eqx.Module):
 class FrictionElement(eqx.Module):
     """A reservoir of constant size that belongs to no contact: |P_F| <= force * dt over a step."""
 
-    force: Float[Array, ""] = eqx.field(converter=_number)
+    force: Any = eqx.field(converter=_number)
     dim: int = eqx.field(default=1, static=True)
-    e_F: Float[Array, ""] = eqx.field(default=0.0, converter=_number)
+    e_F: Any = eqx.field(default=0.0, converter=_number)
 
     def __check_init__(self):
         _require(self, "force", 0.0)
@@ -214,7 +214,10 @@ class StackedLaws(eqx.Module):
         for law in laws:
             if isinstance(law, Contact):
                 e_N.append(law.e_N)
-                contact, balls = len(e_N) - 1, [ball for friction in law.friction for ball in friction.balls()]
+                contact, balls = (
+                    len(e_N) - 1,
+                    [ball for friction in law.friction for ball in friction.balls()],
+                )
             else:
                 contact, balls = -1, law.balls()
             for ball in balls:

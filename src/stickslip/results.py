@@ -3,7 +3,6 @@
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 
 
 class RESULTS(eqx.Enumeration):
@@ -38,11 +37,17 @@ class SimulationError(RuntimeError):
         self.solution = solution
 
 
-def first_failure(a: RESULTS, b: RESULTS) -> RESULTS:
+def first_failure(a: Any, b: Any) -> Any:
     """a unless a is success."""
     return RESULTS.where(a == RESULTS.successful, b, a)
 
 
-def code(result: RESULTS):
-    """The integer behind a member, for storing in arrays."""
-    return jnp.asarray(result._value)
+def unless(ok: Any, failure: Any) -> Any:
+    """Success if ok, otherwise the failure."""
+    return RESULTS.where(ok, RESULTS.successful, failure)  # type: ignore[arg-type]
+
+
+def message(result: Any) -> str:
+    """What a member says."""
+    members: Any = RESULTS
+    return members[result]

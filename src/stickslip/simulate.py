@@ -13,10 +13,17 @@ from jaxtyping import Array, Float, Int
 from .derive import Dynamics
 from .methods.base import Method
 from .progress import Meter, meter
-from .results import RESULTS, SimulationError, first_failure
+from .results import RESULTS, SimulationError, first_failure, message, unless
 from .solution import Solution, Stats
 from .system import System
-from .validate import as_parameters, check_start, check_times, checked_vectors, start_is_consistent, start_values
+from .validate import (
+    as_parameters,
+    check_start,
+    check_times,
+    checked_vectors,
+    start_is_consistent,
+    start_values,
+)
 
 CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
 CHUNK_SECONDS = 0.5
@@ -44,7 +51,7 @@ class Carry(NamedTuple):
     q: Array
     u: Array
     memory: Any
-    result: RESULTS
+    result: Any
     rows: Array  # residuals of the last step, by solve
 
 
@@ -68,7 +75,7 @@ def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array)
 def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
     out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), clock.step(c.k), c.q, c.u, c.memory)
     finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
-    result = first_failure(c.result, RESULTS.where(finite, RESULTS.successful, RESULTS.not_finite))
+    result = first_failure(c.result, unless(finite, RESULTS.not_finite))
     for s in out.solves:
         result = first_failure(result, s.result)
     row = Row(
@@ -115,7 +122,7 @@ def _whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: 
     dynamics = Dynamics.of(system, clock.t0, q, u)
     ok = start_is_consistent(start_values(dynamics, clock.t0, q, u))
     start = _start(dynamics, method, clock, q, u)
-    start = start._replace(result=RESULTS.where(ok, RESULTS.successful, RESULTS.inconsistent_start))
+    start = start._replace(result=unless(ok, RESULTS.inconsistent_start))
     return _loop(dynamics, method, clock, start, n, n)
 
 
@@ -152,7 +159,7 @@ def simulate(
     system = as_parameters(system)
     q, u, traced = checked_vectors(system, t0, q0, u0)
     n = math.ceil((t1 - t0) / dt - 1e-9)
-    clock = Clock(*(jnp.asarray(float(a)) for a in (t0, t1, dt)), jnp.asarray(n))
+    clock = Clock(jnp.asarray(float(t0)), jnp.asarray(float(t1)), jnp.asarray(float(dt)), jnp.asarray(n))
     wanted = n if max_steps is None else min(n, max_steps)
     if traced:
         carry, rows = _whole(system, method, clock, q, u, wanted)
@@ -169,7 +176,7 @@ def simulate(
     return sol
 
 
-def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, RESULTS]:
+def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, Any]:
     thorough, method = method, _with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
     carry, start = _begin(system, method, clock, q, u)
@@ -214,30 +221,35 @@ def _solution(system, method, times, q0, u0, rows: Row, steps: int, result, xp: 
 
     zero = [xp.zeros(P.shape[1:]) for P in rows.P]
     stats = Stats(rows.newton_iterations, rows.fixed_point_iterations, rows.residual)
-    P = [with_first(z, P) for z, P in zip(zero, rows.P, strict=True)]
+    P_g, P_gamma, P_N, P_F = (with_first(z, P) for z, P in zip(zero, rows.P, strict=True))
     return Solution(
-        xp.asarray(t), with_first(q0, rows.q), with_first(u0, rows.u), *P, result, stats, system, method
+        xp.asarray(t), with_first(q0, rows.q), with_first(u0, rows.u), P_g, P_gamma, P_N, P_F, result, stats, system, method
     )
 
 
-def _explain(result: RESULTS, carry: Carry, sol: Solution, t0: float, dt: float) -> str:
-    message = RESULTS[result]
+def _explain(result: Any, carry: Carry, sol: Solution, t0: float, dt: float) -> str:
+    what = message(result)
     if result == RESULTS.max_steps_reached:
-        return f"{type(sol.method).__name__} stopped after {sol.t.shape[0] - 1} steps at t = {sol.t[-1]:.6g}: {message}"
+        return f"{type(sol.method).__name__} stopped after {sol.t.shape[0] - 1} steps at t = {sol.t[-1]:.6g}: {what}"
     if result == RESULTS.inconsistent_start:
-        return message
+        return what
     k = int(carry.k)
     rows = np.nan_to_num(np.abs(np.asarray(carry.rows)), nan=np.inf)
     solve, row = np.unravel_index(np.argmax(rows), rows.shape) if rows.size else (0, 0)
     return (
         f"{type(sol.method).__name__} failed in step {k} (t = {t0 + k * dt:.6g} to {t0 + (k + 1) * dt:.6g}),"
-        f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {_row_name(sol, row)}: {message}."
+        f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {_row_name(sol, int(row))}: {what}."
         f" The {k} steps before are in the solution of this error."
     )
 
 
 def _row_name(sol: Solution, row: int) -> str:
-    for name, P in (("g", sol.P_g), ("gamma", sol.P_gamma), ("contact", sol.P_N), ("friction velocity", sol.P_F)):
+    for name, P in (
+        ("g", sol.P_g),
+        ("gamma", sol.P_gamma),
+        ("contact", sol.P_N),
+        ("friction velocity", sol.P_F),
+    ):
         if row < P.shape[1]:
             return f"{name} {row}" if name == "contact" else f"{name}[{row}]"
         row -= P.shape[1]

@@ -44,7 +44,7 @@ class Solution(eqx.Module):
     P_gamma: Float[Array, "rows n_gamma"]
     P_N: Float[Array, "rows n_N"]
     P_F: Float[Array, "rows n_F"]
-    result: RESULTS
+    result: Any
     stats: Stats
     system: System
     method: Method

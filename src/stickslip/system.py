@@ -1,6 +1,6 @@
 """The contract: a mechanical system as a paper writes it down."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -18,7 +18,13 @@ class System(eqx.Module):
     ``laws`` is an attribute (field or property): one ``Contact`` per gap in order, then any ``FrictionElement``.
     """
 
-    laws = ()
+    if TYPE_CHECKING:
+
+        @property
+        def laws(self) -> Any: ...
+
+    else:
+        laws = ()
 
     def M(self, t: Any, q: Array) -> Float[Array, "nu nu"]:
         """Mass matrix."""

@@ -95,11 +95,15 @@ def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
     if hasattr(system, "energy"):
         expected.append(("energy", tqu, ()))
     for name, args, shape in expected:
-        out = jax.eval_shape(lambda *a, f=getattr(system, name): jnp.asarray(f(*a)), *args)
+        out = jax.eval_shape(_as_array(getattr(system, name)), *args)
         if shape is not None and out.shape != shape:
             raise ValueError(f"{name} returns shape {out.shape}, expected {shape}{_why(name, system, out.shape)}")
         if shape is None and len(out.shape) != 1:
             raise ValueError(f"{name} returns shape {out.shape}, expected a vector")
+
+
+def _as_array(f: Any) -> Any:
+    return lambda *a: jnp.asarray(f(*a))
 
 
 def _why(name: str, system: System, shape: tuple[int, ...]) -> str:
@@ -163,11 +167,11 @@ def check_start(values: dict[str, Array], t0: float) -> None:
     for name in ("g", "g_dot", "gamma"):
         for i in np.flatnonzero(np.abs(v[name]) > TOLERANCE):
             raise ValueError(f"the start violates {name}[{i}] = 0: it is {v[name][i]:.3e} (at most {TOLERANCE} is allowed)")
-    for i, gap in enumerate(v["g_N"]):
+    for k, gap in enumerate(v["g_N"]):
         if gap < -TOLERANCE:
-            raise ValueError(f"the start penetrates: g_N[{i}] = {gap:.3e}")
-        if gap <= TOLERANCE and v["g_N_dot"][i] < -TOLERANCE:
+            raise ValueError(f"the start penetrates: g_N[{k}] = {gap:.3e}")
+        if gap <= TOLERANCE and v["g_N_dot"][k] < -TOLERANCE:
             raise ValueError(
-                f"contact {i} is closed at the start but approaches: g_N[{i}] = {gap:.3e}, g_N_dot[{i}] = {v['g_N_dot'][i]:.3e};"
-                " start after the impact, or a little above it"
+                f"contact {k} is closed at the start but approaches: g_N[{k}] = {gap:.3e},"
+                f" g_N_dot[{k}] = {v['g_N_dot'][k]:.3e}; start after the impact, or a little above it"
             )

@@ -3,7 +3,8 @@
     q_m = q_n + dt/2 q_dot(t_n, q_n, u_n),    A = {k : g_N^k(t_m, q_m) <= 0}
     M_m (u_n+1 - u_n) = dt h(t_m, q_m, u_n) + W_m P
     0 = g_dot(t_m, q_m, u_n+1),  0 = gamma(t_m, q_m, u_n+1),
-    xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for k in A, P = 0 otherwise,   xi = gamma(t_m, q_m, u_n+1) + e gamma(t_m, q_m, u_n)
+    xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for k in A, P = 0 otherwise,
+    xi = gamma(t_m, q_m, u_n+1) + e gamma(t_m, q_m, u_n)
     q_n+1 = q_m + dt/2 q_dot(t_n+1, q_m, u_n+1)
 
 Contact is enforced on velocity level: positions may penetrate by O(dt). Order 1; free flight under a constant
@@ -27,9 +28,7 @@ def velocity_step(solver: Solver, dynamics: Dynamics, t, dt, q, u, y):
     L = terms[:, 1:]
     rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, L)
     closed = NonPositive.contains(jnp.asarray(dynamics.system.g_N(t, q)))
-    problem = impact_problem(
-        dynamics, W, L, chi, u + terms[:, 0], W.T @ u + chi, closed, jnp.zeros_like(chi), dt, rho
-    )
+    problem = impact_problem(dynamics, W, L, chi, u + terms[:, 0], W.T @ u + chi, closed, jnp.zeros_like(chi), dt, rho)
     return solver.solve(problem, u, y)
 
 

@@ -108,7 +108,13 @@ class Rattle(Method):
         u_free = u + dt / 2 * dynamics.solve_M(t, q, dynamics.h(t, q, u)[:, None])[:, 0]
         always, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
         inclusions = Inclusions(
-            laws, always, sticky, memory.rho.on_position_level(dt), dt / 2, jnp.zeros(dynamics.n_y), dynamics.n_bilateral
+            laws,
+            always,
+            sticky,
+            memory.rho.on_position_level(dt),
+            dt / 2,
+            jnp.zeros(dynamics.n_y),
+            dynamics.n_bilateral,
         )
         stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, L, u_free)
         P = dt * memory.P
@@ -121,9 +127,7 @@ class Rattle(Method):
         terms = dynamics.solve_M(t1, q1, jnp.column_stack([dt / 2 * dynamics.h(t1, q1, um), W1]))
         L1 = terms[:, 1:]
         rho1 = ProxParameters.estimate(laws, dynamics.n_bilateral, W1, L1)
-        impact = impact_problem(
-            dynamics, W1, L1, chi1, um + terms[:, 0], memory.gamma, first.active.normal, R, dt, rho1
-        )
+        impact = impact_problem(dynamics, W1, L1, chi1, um + terms[:, 0], memory.gamma, first.active.normal, R, dt, rho1)
         second = self.solver.solve(impact, um, P - R)
         u1, S = second.x, second.y
         after = Memory((R + S) / dt, W1, L1, rho1, W1.T @ u1 + chi1)

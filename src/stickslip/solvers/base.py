@@ -58,8 +58,6 @@ def _implicit_jvp(primals, tangents, *, solver):
     S = schur_complement(problem, at)
     y_dot = -solve_vector(S, F_dot)
     # Redundant contacts have no unique percussions but a unique motion: any solution for them will do.
-    y_dot = jax.lax.cond(
-        jnp.all(jnp.isfinite(y_dot)), lambda: y_dot, lambda: -basic_solution(S, F_dot[:, None])[:, 0]
-    )
+    y_dot = jax.lax.cond(jnp.all(jnp.isfinite(y_dot)), lambda: y_dot, lambda: -basic_solution(S, F_dot[:, None])[:, 0])
     out_dot = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
     return out, out_dot._replace(x=x_dot + at.X @ y_dot, y=y_dot)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..linalg import basic_solution
-from ..results import RESULTS
+from ..results import RESULTS, unless
 from .base import Solver
 from .newton import evaluate, weights
 from .problem import Problem, Solve
@@ -84,7 +84,13 @@ class FixedPoint(Solver):
             change = jnp.linalg.norm((x - state.x) / s) / state.relaxation
             relaxation = jnp.where(change > state.change, 0.8 * state.relaxation, state.relaxation)
             return _State(
-                x, y, jnp.maximum(relaxation, 1e-3 * self.relaxation), change, state.k + 1, change < 1.0, found
+                x,
+                y,
+                jnp.maximum(relaxation, 1e-3 * self.relaxation),
+                change,
+                state.k + 1,
+                change < 1.0,
+                found,
             )
 
         x, y, found = motion(x, y)
@@ -100,5 +106,5 @@ class FixedPoint(Solver):
             end.k,
             at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            RESULTS.where(end.converged, RESULTS.successful, RESULTS.fixed_point_not_converged),
+            unless(end.converged, RESULTS.fixed_point_not_converged),
         )

@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from ..laws import ActiveSet
 from ..linalg import solve_vector
-from ..results import RESULTS
+from ..results import RESULTS, unless
 from .base import Solver
 from .problem import Problem, Solve
 
@@ -40,12 +40,8 @@ def evaluate(problem: Problem, x: Array, y: Array) -> Point:
 
 def schur_complement(problem: Problem, at: Point) -> Array:
     """dF/dy with x eliminated and the active set held, (6.13)."""
-    _, along = jax.linearize(
-        lambda psi, mu: problem.inclusions.residual(at.active, psi, mu), at.psi, problem.mu(at.y)
-    )
-    return jax.vmap(along, in_axes=1, out_axes=1)(
-        problem.sensitivity(at.x, at.X), problem.mu_sensitivity(at.y)
-    )
+    _, along = jax.linearize(lambda psi, mu: problem.inclusions.residual(at.active, psi, mu), at.psi, problem.mu(at.y))
+    return jax.vmap(along, in_axes=1, out_axes=1)(problem.sensitivity(at.x, at.X), problem.mu_sensitivity(at.y))
 
 
 def weights(rows: Array, unknowns: int, mu: Array, atol: Any, rtol: Any) -> Array:
@@ -90,5 +86,5 @@ class SemismoothNewton(Solver):
             jnp.asarray(0),
             at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            RESULTS.where(failed, RESULTS.newton_not_converged, RESULTS.successful),
+            unless(~failed, RESULTS.newton_not_converged),
         )

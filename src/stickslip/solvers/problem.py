@@ -19,7 +19,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ..laws import ActiveSet, StackedLaws
-from ..results import RESULTS
 
 
 class ProxParameters(NamedTuple):
@@ -160,4 +159,4 @@ class Solve(NamedTuple):
     fixed_point_iterations: Int[Array, ""]
     rows: Float[Array, "n_y"]  # residual of every row at the end
     residual: Float[Array, ""]  # its largest entry, the equations of motion included
-    result: RESULTS
+    result: Any

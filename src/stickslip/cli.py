@@ -1,0 +1,115 @@
+"""The command line: `stickslip list`, `stickslip run NAME`, `stickslip demo`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+# Backends that are not installed are not worth a warning here.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Mechanical systems with impacts and set-valued friction.",
+)
+console = Console() if sys.stdout.isatty() else Console(width=110)  # a log has room
+
+
+def fail(message: str) -> typer.Exit:
+    Console(stderr=True).print(f"[red]error:[/red] {message}", highlight=False)
+    return typer.Exit(2)
+
+
+@app.command("list")
+def list_() -> None:
+    """Benchmarks with their cases, and methods with their facts."""
+    from . import benchmarks
+    from .methods import REGISTRY
+
+    table = Table(title="benchmarks")
+    for column in ("name", "cases", "about"):
+        table.add_column(column)
+    for name in benchmarks.names():
+        about = benchmarks.about(name).splitlines()[0]
+        table.add_row(name, ", ".join(map(str, benchmarks.cases(name))), about)
+    console.print(table)
+    table = Table(title="methods")
+    for column in ("name", "order", "contact on", "reference"):
+        table.add_column(column)
+    for name, make in REGISTRY.items():
+        method = make()
+        table.add_row(name, str(method.order), f"{method.level} level", method.reference)
+    console.print(table)
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="a benchmark, see `stickslip list`")],
+    case: Annotated[int, typer.Option(help="which case of it")] = 1,
+    method: Annotated[str | None, typer.Option(help="a method, see `stickslip list`; default: the benchmark's")] = None,
+    dt: Annotated[float | None, typer.Option(help="step size; default: the benchmark's")] = None,
+    t1: Annotated[float | None, typer.Option(help="end time; default: the benchmark's")] = None,
+    plot: Annotated[Path | None, typer.Option(help="write a picture here")] = None,
+    save: Annotated[Path | None, typer.Option(help="write t, q, u, P_*, g_N here (.npz)")] = None,
+) -> None:
+    """Run a benchmark and say how it went."""
+    import numpy as np
+
+    from . import benchmarks
+    from .methods import REGISTRY
+    from .results import SimulationError
+    from .simulate import simulate
+    from .validate import nearest
+
+    for option, file, suffixes in (("--plot", plot, (".png", ".pdf", ".svg")), ("--save", save, (".npz",))):
+        if file is not None and file.suffix not in suffixes:
+            raise fail(f"{option} {file}: the file must end in {' or '.join(suffixes)}")
+    try:
+        b = benchmarks.load(name, case)
+        if method is not None and method not in REGISTRY:
+            raise nearest("method", method, REGISTRY)
+        chosen = b.method if method is None else REGISTRY[method]()
+        sol = simulate(b.system, chosen, b.q0, b.u0, t1=b.t1 if t1 is None else t1, dt=b.dt if dt is None else dt)
+    except ValueError as error:
+        raise fail(str(error)) from None
+    except SimulationError as error:
+        Console(stderr=True).print(f"[red]failed:[/red] {error}", highlight=False)
+        raise typer.Exit(1) from None
+    n = sol.stats.newton_iterations
+    title = f"{name}, case {case}, {type(chosen).__name__}"
+    console.print(f"{title}: {sol.t.shape[0] - 1} steps to t = {sol.t[-1]:g}", highlight=False)
+    console.print(
+        f"  Newton iterations a step: {n.sum(axis=1).mean():.2f} (at most {n.sum(axis=1).max()})",
+        highlight=False,
+    )
+    if sol.P_N.shape[1]:
+        console.print(f"  smallest gap: {sol.g_N().min():.3e}", highlight=False)
+    console.print(f"  q = {np.array2string(np.asarray(sol.q[-1]), precision=6)}", highlight=False)
+    console.print(f"  u = {np.array2string(np.asarray(sol.u[-1]), precision=6)}", highlight=False)
+    if plot is not None:
+        from .plot import overview
+
+        overview(sol, title, plot)
+        console.print(f"wrote {plot}", highlight=False)
+    if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)
+        columns = {key: getattr(sol, key) for key in ("t", "q", "u", "P_g", "P_gamma", "P_N", "P_F")}
+        np.savez(save, **columns, g_N=sol.g_N())
+        console.print(f"wrote {save}", highlight=False)
+
+
+@app.command()
+def demo(out: Annotated[Path, typer.Option(help="where the pictures go")] = Path("build/demo")) -> None:
+    """Three benchmarks, a table and three pictures: the first minute."""
+    from . import demo as demonstration
+
+    demonstration.run(out, console)
+
+
+if __name__ == "__main__":
+    sys.exit(app())

@@ -1,0 +1,129 @@
+"""Pictures of runs. Matplotlib is imported when a picture is asked for."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .benchmarks import Benchmark
+from .solution import Solution
+
+COLORS = ("#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a")
+
+
+def _axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tuple[Any, Any]:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({
+        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
+        "axes.prop_cycle": plt.cycler(color=COLORS), "font.size": 9, "axes.titlesize": 10, "figure.dpi": 130,
+    })  # fmt: skip
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    figure.suptitle(title, fontsize=11)
+    return figure, axes
+
+
+def _finish(figure: Any, file: str | Path) -> None:
+    import matplotlib.pyplot as plt
+
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file)
+    plt.close(figure)
+
+
+def overview(sol: Solution, title: str, file: str | Path) -> None:
+    """Positions, gaps, percussions and energy of any run."""
+    figure, axes = _axes(2, 2, title, (9.0, 5.6))
+    (a, b), (c, d) = axes
+    for i in range(sol.q.shape[1]):
+        a.plot(sol.t, sol.q[:, i], lw=1, label=f"q[{i}]")
+    a.set(title="positions", xlabel="t")
+    a.legend(fontsize=7, ncols=3)
+    gaps = sol.g_N()
+    for i in range(gaps.shape[1]):
+        b.plot(sol.t, gaps[:, i], lw=1, label=f"contact {i}")
+    b.axhline(0.0, color="k", lw=0.6)
+    b.set(title=f"gaps (worst {gaps.min():.1e})" if gaps.size else "no contacts", xlabel="t")
+    for i in range(sol.P_N.shape[1]):
+        c.plot(sol.t[1:], sol.P_N[1:, i], lw=1, label=f"$P_N$ of contact {i}")
+    for i in range(sol.P_F.shape[1]):
+        c.plot(sol.t[1:], sol.P_F[1:, i], lw=0.8, ls="--", label=f"$P_F$[{i}]")
+    c.set(title="percussions of each step", xlabel="t")
+    if sol.P_N.size or sol.P_F.size:
+        c.legend(fontsize=7, ncols=2)
+    if hasattr(sol.system, "energy"):
+        d.plot(sol.t, sol.energy(), lw=1)
+        d.set(title="energy", xlabel="t")
+    else:
+        for i in range(sol.u.shape[1]):
+            d.plot(sol.t, sol.u[:, i], lw=1)
+        d.set(title="velocities", xlabel="t")
+    _finish(figure, file)
+
+
+def bouncing_ball(runs: dict[str, Solution], b: Benchmark, file: str | Path) -> None:
+    """The gap through the accumulation point, and the energy that each impact takes."""
+    figure, ((a, c),) = _axes(1, 2, "Bouncing ball, $e_N = 0.5$, dt = 0.01: rest through an accumulation point", (9.0, 3.4))
+    t = np.linspace(0, b.t1, 2000)
+    g, e, v, exact, start = 9.81, 0.5, 0.0, np.zeros_like(t), 0.0
+    height = np.asarray(b.q0)[1] - 0.1
+    t_impact = np.sqrt(2 * height / g)
+    first = t <= t_impact
+    exact[first] = height - g * t[first] ** 2 / 2
+    start, v = t_impact, e * g * t_impact
+    for _ in range(40):  # after 40 bounces what is left is below a picometre
+        inside = (t > start) & (t <= start + 2 * v / g)
+        exact[inside] = v * (t[inside] - start) - g * (t[inside] - start) ** 2 / 2
+        start, v = start + 2 * v / g, e * v
+    a.plot(t, exact, color="k", lw=0.8, label="exact")
+    for name, sol in runs.items():
+        a.plot(sol.t, sol.g_N()[:, 0], ".", ms=3, label=f"{name} (worst gap {sol.g_N().min():.0e})")
+        c.plot(sol.t, sol.energy(), lw=1, label=name)
+    a.axvline(b.reference["rest_time"], color="k", lw=0.6, ls=":")
+    a.text(b.reference["rest_time"], 0.55, " at rest", fontsize=8)
+    a.set(title="gap", xlabel="t")
+    a.legend(fontsize=8)
+    c.set(title="energy", xlabel="t")
+    c.legend(fontsize=8)
+    _finish(figure, file)
+
+
+def slider_crank(sol: Solution, file: str | Path) -> None:
+    """As S0 Fig. 5: gaps of two corners, the tilt, its phase portrait and the energy."""
+    figure, ((a, b), (c, d)) = _axes(2, 2, "Slider-crank with clearance, RATTLE, dt = 1e-4", (9.0, 5.6))
+    early = sol.t <= 0.03
+    for i in range(4):
+        a.plot(sol.t[early], 1e3 * sol.g_N()[early, i], lw=1, label=f"corner {i + 1}")
+    a.axhline(0.0, color="k", lw=0.6)
+    a.set(title=f"gaps in mm (worst of the run {sol.g_N().min():.0e} m)", xlabel="t")
+    a.legend(fontsize=7, ncols=2)
+    b.plot(sol.t[early], np.degrees(sol.q[early, 8]), lw=1)
+    b.axvline(0.01, color="k", lw=0.6, ls=":")
+    b.set(title="tilt of the slider in degrees: gone after 0.01 s", xlabel="t")
+    c.plot(sol.q[:, 5], sol.u[:, 5], lw=1)
+    c.set(title="connecting rod: phase portrait", xlabel=r"$\varphi_2$", ylabel=r"$\omega_2$")
+    E = sol.energy()
+    d.plot(sol.t, E / E[0], lw=1)
+    d.set(title="energy / start", xlabel="t")
+    _finish(figure, file)
+
+
+def tippedisk(sol: Solution, b: Benchmark, file: str | Path) -> None:
+    """As S0 Fig. 10: the centre of gravity rises, the inclination dips; dots are the converged reference."""
+    figure, ((a, c),) = _axes(1, 2, "Tippedisk, RATTLE, dt = 1e-3: spun, it turns upside down", (9.0, 3.4))
+    early = sol.t <= 1.5
+    p = sol.q[:, 3:]
+    theta = np.arccos(1 - 2 * (p[:, 1] ** 2 + p[:, 2] ** 2))
+    a.plot(sol.t[early], 1e3 * sol.q[early, 2], lw=1, label="RATTLE")
+    a.plot(list(b.reference["z"]), 1e3 * np.array(list(b.reference["z"].values())), "ko", ms=3, label="reference")
+    a.axhline(45, color="k", lw=0.6, ls=":")
+    a.text(1.05, 45.1, "geometric centre", fontsize=8)
+    a.set(title="height of the centre of gravity in mm", xlabel="t")
+    a.legend(fontsize=8)
+    c.plot(sol.t[early], theta[early], lw=1)
+    c.plot(list(b.reference["theta"]), list(b.reference["theta"].values()), "ko", ms=3)
+    c.set(title=r"inclination $\theta$", xlabel="t")
+    _finish(figure, file)
