@@ -125,25 +125,25 @@ class Dynamics(eqx.Module):
         """(g, g_N)"""
         return jnp.concatenate([jnp.asarray(self.system.g(t, q)), jnp.asarray(self.system.g_N(t, q))])
 
-    def positions(self, t, q, u) -> Float[Array, "n_y"]:
+    def positions(self, t, q, u) -> Float[Array, " n_y"]:
         """Rows as a position stage sees them: (g, gamma, g_N, gamma_F)."""
         gaps = self.gaps(t, q)
         gamma = jnp.asarray(self.system.gamma(t, q, u))
         return jnp.concatenate([gaps[: self.n_g], gamma, gaps[self.n_g :], self.gamma_F(t, q, u)])
 
-    def velocities(self, t, q, u) -> Float[Array, "n_y"]:
+    def velocities(self, t, q, u) -> Float[Array, " n_y"]:
         """Rows on velocity level: (g_dot, gamma, g_N_dot, gamma_F); S0 (6), (10)."""
         t = jnp.asarray(t, dtype=float)
         _, gap_rates = jax.jvp(self.gaps, (t, q), (jnp.ones(()), self.q_dot(t, q, u)))
         gamma = jnp.asarray(self.system.gamma(t, q, u))
         return jnp.concatenate([gap_rates[: self.n_g], gamma, gap_rates[self.n_g :], self.gamma_F(t, q, u)])
 
-    def directions(self, t, q) -> tuple[Float[Array, "nu n_y"], Float[Array, "n_y"]]:
+    def directions(self, t, q) -> tuple[Float[Array, "nu n_y"], Float[Array, " n_y"]]:
         """W and chi, S0 (7), (11)."""
         chi, along = jax.linearize(lambda u: self.velocities(t, q, u), jnp.zeros(self.nu))
         return jax.vmap(along)(jnp.eye(self.nu)), chi
 
-    def acceleration_rest(self, t, q, u) -> Float[Array, "n_y"]:
+    def acceleration_rest(self, t, q, u) -> Float[Array, " n_y"]:
         """zeta: the rows' accelerations at u_dot = 0."""
         t = jnp.asarray(t, dtype=float)
         _, zeta = jax.jvp(lambda t, q: self.velocities(t, q, u), (t, q), (jnp.ones(()), self.q_dot(t, q, u)))

@@ -24,7 +24,7 @@ from .validate import (
 
 
 def acceleration_level(
-    dynamics: Dynamics, t, q: Array, u: Array, closed: Bool[Array, "n_N"], may_stick: Bool[Array, "n_balls"]
+    dynamics: Dynamics, t, q: Array, u: Array, closed: Bool[Array, " n_N"], may_stick: Bool[Array, " n_balls"]
 ) -> Solve:
     """(u_dot, la) from (3.52), (3.53): Signorini and friction on acceleration level for the contacts in ``closed``.
 
@@ -54,13 +54,13 @@ def contact_state(dynamics: Dynamics, t, q: Array, u: Array) -> tuple[Array, Arr
 class InitialState(eqx.Module):
     """Rates and forces at the start; friction forces in physical units."""
 
-    q_dot: Float[Array, "nq"]
-    u_dot: Float[Array, "nu"]
-    la_g: Float[Array, "n_g"]
-    la_gamma: Float[Array, "n_gamma"]
-    la_N: Float[Array, "n_N"]
-    la_F: Float[Array, "n_F"]
-    closed: Bool[Array, "n_N"]
+    q_dot: Float[Array, " nq"]
+    u_dot: Float[Array, " nu"]
+    la_g: Float[Array, " n_g"]
+    la_gamma: Float[Array, " n_gamma"]
+    la_N: Float[Array, " n_N"]
+    la_F: Float[Array, " n_F"]
+    closed: Bool[Array, " n_N"]
     result: Any
 
 

@@ -189,17 +189,17 @@ class FrictionElement(eqx.Module):
 class ActiveSet(NamedTuple):
     """Which branch of (6.8) holds: contacts whose gap (rate) is zero, balls that stick."""
 
-    normal: Bool[Array, "n_N"]
-    stick: Bool[Array, "n_balls"]
+    normal: Bool[Array, " n_N"]
+    stick: Bool[Array, " n_balls"]
 
 
 class StackedLaws(eqx.Module):
     """All set-valued laws of a system in arrays, ready for the solvers."""
 
-    e_N: Float[Array, "n_N"]
-    e_F: Float[Array, "n_F"]
-    scale: Float[Array, "n_F"]
-    coefficient: Float[Array, "n_balls"]
+    e_N: Float[Array, " n_N"]
+    e_F: Float[Array, " n_F"]
+    scale: Float[Array, " n_F"]
+    coefficient: Float[Array, " n_balls"]
     set: Balls
     contact_of: tuple[int, ...] = eqx.field(static=True)  # ball -> contact, -1 for a constant reservoir
 
@@ -239,7 +239,7 @@ class StackedLaws(eqx.Module):
     def n_F(self) -> int:
         return self.e_F.shape[0]
 
-    def radii(self, mu_N: Float[Array, "n_N"], duration: Any) -> Float[Array, "n_balls"]:
+    def radii(self, mu_N: Float[Array, " n_N"], duration: Any) -> Float[Array, " n_balls"]:
         """Radius of each ball for normal percussions mu_N over a given duration."""
         constant = np.asarray([c < 0 for c in self.contact_of], dtype=bool)
         if not constant.size:

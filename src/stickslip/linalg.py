@@ -51,7 +51,7 @@ def solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n k"]
     return jax.lax.platform_dependent(A, B, cpu=by_elimination, default=jnp.linalg.solve)
 
 
-def solve_vector(A: Float[Array, "n n"], b: Float[Array, "n"]) -> Float[Array, "n"]:
+def solve_vector(A: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
     return solve(A, b[:, None])[:, 0]
 
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
-def rotation_matrix(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
+def rotation_matrix(p: Float[Array, " 4"]) -> Float[Array, "3 3"]:
     """A_IK: components in the body basis K -> components in the inertial basis I."""
     w, x, y, z = p
     return jnp.array([
@@ -14,7 +14,7 @@ def rotation_matrix(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
     ]) / (p @ p)  # fmt: skip
 
 
-def quaternion_rate(p: Float[Array, "4"]) -> Float[Array, "4 3"]:
+def quaternion_rate(p: Float[Array, " 4"]) -> Float[Array, "4 3"]:
     """p_dot = Q(p) omega with omega in the body basis."""
     w, x, y, z = p
     return 0.5 * jnp.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])

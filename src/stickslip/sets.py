@@ -49,14 +49,14 @@ class Balls(eqx.Module):
             return per_component
         return jnp.max(self._membership * per_component, axis=1, initial=0.0)
 
-    def norm(self, x: Float[Array, "n_F"]) -> Float[Array, "n_balls"]:
+    def norm(self, x: Float[Array, " n_F"]) -> Float[Array, " n_balls"]:
         """|x| of each ball, with derivative zero where it is zero."""
         if self._all_intervals:
             return jnp.abs(x)
         squares = self._membership @ (x * x)
         return jnp.where(squares > 0.0, jnp.sqrt(jnp.where(squares > 0.0, squares, 1.0)), 0.0)
 
-    def direction(self, x: Float[Array, "n_F"]) -> Float[Array, "n_F"]:
+    def direction(self, x: Float[Array, " n_F"]) -> Float[Array, " n_F"]:
         """x/|x| ball by ball, zero where x is zero (an open contact has no direction)."""
         if self._all_intervals:
             return jnp.sign(x)
@@ -65,12 +65,12 @@ class Balls(eqx.Module):
         # The sign of an interval is constant: written so, its derivative is zero without cancellation.
         return jnp.where(single, jnp.sign(x), jnp.where(norm > 0.0, x / jnp.where(norm > 0.0, norm, 1.0), 0.0))
 
-    def prox(self, x: Float[Array, "n_F"], radius: Float[Array, "n_balls"]) -> Float[Array, "n_F"]:
+    def prox(self, x: Float[Array, " n_F"], radius: Float[Array, " n_balls"]) -> Float[Array, " n_F"]:
         """S0 (39), right: the nearest point of the ball."""
         norm = self.norm(x)
         factor = jnp.where(norm <= radius, 1.0, jnp.maximum(radius, 0.0) / jnp.where(norm > 0.0, norm, 1.0))
         return self.expand(factor) * x
 
-    def interior(self, x: Float[Array, "n_F"], radius: Float[Array, "n_balls"]) -> Bool[Array, "n_balls"]:
+    def interior(self, x: Float[Array, " n_F"], radius: Float[Array, " n_balls"]) -> Bool[Array, " n_balls"]:
         """Strictly inside. Strict, because an open contact has radius 0 and may have velocity 0."""
         return self.norm(x) < radius

@@ -31,13 +31,13 @@ class Forces(eqx.Module):
     la_N: Float[Array, "rows n_N"]
     la_F: Float[Array, "rows n_F"]
     u_dot: Float[Array, "rows nu"]
-    converged: Bool[Array, "rows"]
+    converged: Bool[Array, " rows"]
 
 
 class Solution(eqx.Module):
     """Rows are times; percussions P_* are those of the step that ends at the row (row 0 is zero)."""
 
-    t: Float[Array, "rows"]
+    t: Float[Array, " rows"]
     q: Float[Array, "rows nq"]
     u: Float[Array, "rows nu"]
     P_g: Float[Array, "rows n_g"]
@@ -57,7 +57,7 @@ class Solution(eqx.Module):
         """Gaps at the saved times."""
         return self._rows(_gaps, self.t, self.q)
 
-    def energy(self) -> Float[Array, "rows"]:
+    def energy(self) -> Float[Array, " rows"]:
         """Total energy at the saved times, where the system defines it."""
         if not hasattr(self.system, "energy"):
             raise AttributeError(f"{type(self.system).__name__} does not define energy(t, q, u)")

@@ -30,7 +30,7 @@ class System(eqx.Module):
         """Mass matrix."""
         raise NotImplementedError(f"{type(self).__name__} must define M(t, q)")
 
-    def h(self, t: Any, q: Array, u: Array) -> Float[Array, "nu"]:
+    def h(self, t: Any, q: Array, u: Array) -> Float[Array, " nu"]:
         """All smooth forces."""
         raise NotImplementedError(f"{type(self).__name__} must define h(t, q, u)")
 
@@ -38,22 +38,22 @@ class System(eqx.Module):
         """q_dot = B u + beta."""
         return jnp.eye(q.shape[0])
 
-    def beta(self, t: Any, q: Array) -> Float[Array, "nq"]:
+    def beta(self, t: Any, q: Array) -> Float[Array, " nq"]:
         return jnp.zeros(q.shape[0])
 
-    def g(self, t: Any, q: Array) -> Float[Array, "n_g"]:
+    def g(self, t: Any, q: Array) -> Float[Array, " n_g"]:
         """Bilateral constraints on position level."""
         return jnp.zeros(0)
 
-    def gamma(self, t: Any, q: Array, u: Array) -> Float[Array, "n_gamma"]:
+    def gamma(self, t: Any, q: Array, u: Array) -> Float[Array, " n_gamma"]:
         """Bilateral constraints on velocity level, affine in u."""
         return jnp.zeros(0)
 
-    def g_N(self, t: Any, q: Array) -> Float[Array, "n_N"]:
+    def g_N(self, t: Any, q: Array) -> Float[Array, " n_N"]:
         """Gaps, one per contact."""
         return jnp.zeros(0)
 
-    def gamma_F(self, t: Any, q: Array, u: Array) -> Float[Array, "n_F"]:
+    def gamma_F(self, t: Any, q: Array, u: Array) -> Float[Array, " n_F"]:
         """Friction velocities in physical units, flat, in the order of ``laws``; affine in u."""
         return jnp.zeros(0)
 
@@ -70,7 +70,7 @@ class LagrangianSystem(System):
     def V(self, t: Any, q: Array) -> Float[Array, ""]:
         return jnp.zeros(())
 
-    def f(self, t: Any, q: Array, u: Array) -> Float[Array, "nu"]:
+    def f(self, t: Any, q: Array, u: Array) -> Float[Array, " nu"]:
         return jnp.zeros(u.shape[0])
 
     def M(self, t, q):

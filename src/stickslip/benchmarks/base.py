@@ -15,8 +15,8 @@ class Benchmark(eqx.Module):
     name: str = eqx.field(static=True)
     case: int = eqx.field(static=True)
     system: System
-    q0: Float[Array, "nq"]
-    u0: Float[Array, "nu"]
+    q0: Float[Array, " nq"]
+    u0: Float[Array, " nu"]
     t1: float
     dt: float
     method: Method

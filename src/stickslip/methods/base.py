@@ -15,9 +15,9 @@ from ..solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, Velo
 class Step(NamedTuple):
     """The end of a step."""
 
-    q: Float[Array, "nq"]
-    u: Float[Array, "nu"]
-    P: Float[Array, "n_y"]  # percussions over the step, friction in the scale of the balls
+    q: Float[Array, " nq"]
+    u: Float[Array, " nu"]
+    P: Float[Array, " n_y"]  # percussions over the step, friction in the scale of the balls
     memory: Any
     solves: tuple[Solve, ...]
 
@@ -43,7 +43,7 @@ def default_solver() -> Solver:
     return Automatic()
 
 
-def restitution(dynamics: Dynamics) -> Float[Array, "n_y"]:
+def restitution(dynamics: Dynamics) -> Float[Array, " n_y"]:
     """e of every row: zero on bilateral ones, so that xi = gamma+ + e gamma- covers them all."""
     return jnp.concatenate([jnp.zeros(dynamics.n_bilateral), dynamics.laws.e_N, dynamics.laws.e_F])
 
@@ -52,11 +52,11 @@ def impact_problem(
     dynamics: Dynamics,
     W: Float[Array, "nu n_y"],
     L: Float[Array, "nu n_y"],
-    chi: Float[Array, "n_y"],
-    u_free: Float[Array, "nu"],
-    gamma_minus: Float[Array, "n_y"],
-    closed: Bool[Array, "n_N"],
-    before: Float[Array, "n_y"],
+    chi: Float[Array, " n_y"],
+    u_free: Float[Array, " nu"],
+    gamma_minus: Float[Array, " n_y"],
+    closed: Bool[Array, " n_N"],
+    before: Float[Array, " n_y"],
     duration,
     rho: ProxParameters,
 ) -> VelocityProblem:

@@ -38,11 +38,11 @@ class PositionStage(Problem):
     t: Float[Array, ""]
     t1: Float[Array, ""]
     dt: Float[Array, ""]
-    q: Float[Array, "nq"]
-    u: Float[Array, "nu"]
+    q: Float[Array, " nq"]
+    u: Float[Array, " nu"]
     W: Float[Array, "nu n_y"]
     L: Float[Array, "nu n_y"]  # M_n^-1 W_n
-    u_free: Float[Array, "nu"]  # u_n+1/2 without R, exact where h does not depend on u
+    u_free: Float[Array, " nu"]  # u_n+1/2 without R, exact where h does not depend on u
 
     @property
     def nonlinear(self) -> bool:

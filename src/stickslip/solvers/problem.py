@@ -11,7 +11,7 @@ so that a solver factors matrices of the size of y only: the Schur complement (6
 """
 
 import abc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,8 +24,8 @@ from ..laws import ActiveSet, StackedLaws
 class ProxParameters(NamedTuple):
     """rho of every contact and every ball."""
 
-    N: Float[Array, "n_N"]
-    F: Float[Array, "n_balls"]
+    N: Float[Array, " n_N"]
+    F: Float[Array, " n_balls"]
 
     @classmethod
     def estimate(cls, laws: StackedLaws, n_bilateral: int, W: Array, L: Array) -> "ProxParameters":
@@ -47,11 +47,11 @@ class Inclusions(eqx.Module):
     """The right-hand side of (6.1): which laws hold, where, and with which proximal parameters."""
 
     laws: StackedLaws
-    closed: Bool[Array, "n_N"]  # contacts that may carry a percussion
-    may_stick: Bool[Array, "n_balls"]  # balls whose velocity is unknown; the others slip with a given one
+    closed: Bool[Array, " n_N"]  # contacts that may carry a percussion
+    may_stick: Bool[Array, " n_balls"]  # balls whose velocity is unknown; the others slip with a given one
     rho: ProxParameters
     duration: Float[Array, ""]  # over which constant reservoirs act
-    offset: Float[Array, "n_y"]  # percussion that came before y
+    offset: Float[Array, " n_y"]  # percussion that came before y
     n_bilateral: int = eqx.field(static=True)
 
     def split(self, rows: Array) -> tuple[Array, Array, Array]:
@@ -133,10 +133,10 @@ class VelocityProblem(Problem):
     """x = u only and all rows affine: u = u_free + L y with L = M^-1 W, psi = W^T u + c. Any velocity stage."""
 
     inclusions: Inclusions
-    u_free: Float[Array, "nu"]
+    u_free: Float[Array, " nu"]
     L: Float[Array, "nu n_y"]
     W: Float[Array, "nu n_y"]
-    c: Float[Array, "n_y"]
+    c: Float[Array, " n_y"]
     G: Float[Array, "n_y n_y"]
 
     def correct(self, x, y):
@@ -157,6 +157,6 @@ class Solve(NamedTuple):
     active: ActiveSet
     newton_iterations: Int[Array, ""]
     fixed_point_iterations: Int[Array, ""]
-    rows: Float[Array, "n_y"]  # residual of every row at the end
+    rows: Float[Array, " n_y"]  # residual of every row at the end
     residual: Float[Array, ""]  # its largest entry, the equations of motion included
     result: Any
