@@ -12,9 +12,17 @@ from .laws import Pivoting as Pivoting
 from .laws import RectangularCoulomb as RectangularCoulomb
 from .laws import Rolling as Rolling
 from .laws import stribeck as stribeck
+from .methods import SDIRK2 as SDIRK2
+from .methods import SDIRK3 as SDIRK3
+from .methods import TRBDF2 as TRBDF2
+from .methods import TRX2 as TRX2
+from .methods import LobattoIIIAB as LobattoIIIAB
+from .methods import LobattoIIIC as LobattoIIIC
 from .methods import MoreauMidpoint as MoreauMidpoint
+from .methods import RadauIIA as RadauIIA
 from .methods import Rattle as Rattle
 from .methods import ShiftedMoreau as ShiftedMoreau
+from .methods import TRTheta as TRTheta
 from .methods import recovered_positions as recovered_positions
 from .methods import shifted_start as shifted_start
 from .results import RESULTS as RESULTS

@@ -49,6 +49,7 @@ class Dynamics(eqx.Module):
     n_g: int = eqx.field(static=True)
     n_gamma: int = eqx.field(static=True)
     h_of_u: bool = eqx.field(static=True)  # whether h depends on u
+    free: bool = eqx.field(static=True)  # whether M^-1 h is constant but for time
     identity: bool = eqx.field(static=True)  # whether q_dot = u
     flat: bool = eqx.field(static=True)  # whether q_dot = B u + beta with constant B and beta
 
@@ -56,6 +57,7 @@ class Dynamics(eqx.Module):
     def of(cls, system: System, t: Any, q: Array, u: Array) -> "Dynamics":
         t = jnp.asarray(t, dtype=float)
         constant_mass = not any(depends(system.M, t, q))
+        _, h_of_q, h_of_u = depends(system.h, t, q, u)
         flat = not any(depends(lambda t, q: (system.B(t, q), system.beta(t, q)), t, q))
         return cls(
             system,
@@ -65,7 +67,8 @@ class Dynamics(eqx.Module):
             u.shape[0],
             jax.eval_shape(system.g, t, q).shape[0],
             jax.eval_shape(system.gamma, t, q, u).shape[0],
-            depends(system.h, t, q, u)[2],
+            h_of_u,
+            constant_mass and not h_of_q and not h_of_u,
             type(system).B is System.B and type(system).beta is System.beta,
             flat,
         )
@@ -85,6 +88,14 @@ class Dynamics(eqx.Module):
         # Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
         g, gamma, N, F = (y[..., i:j] if j > i else jnp.zeros((*y.shape[:-1], 0)) for i, j in pairwise(ends))
         return g, gamma, N, F
+
+    def worst_of_stages(self, rows: Array) -> Float[Array, " n_y"]:
+        """Of rows in solver order (bilateral rows of all stages, then N, then F) the largest of each over the stages."""
+        r = rows.shape[0] // self.n_y if self.n_y else 1
+        if r == 1:
+            return rows
+        b, c = r * self.n_bilateral, r * (self.n_bilateral + self.laws.n_N)
+        return jnp.concatenate([jnp.max(jnp.abs(part.reshape(r, -1)), axis=0) for part in (rows[:b], rows[b:c], rows[c:])])
 
     def percussions(self, y: Array) -> tuple[Array, Array, Array, Array]:
         """As `split`, with friction in physical units: the true percussion, torque times time for rotations."""

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 from .derive import Dynamics
 from .linalg import matmul
 from .results import RESULTS, SimulationError, first_failure, message, unless
-from .solvers import Automatic, Inclusions, ProxParameters, Solve, VelocityProblem
+from .solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 from .system import System
 from .validate import (
     TOLERANCE,
@@ -24,7 +24,13 @@ from .validate import (
 
 
 def acceleration_level(
-    dynamics: Dynamics, t, q: Array, u: Array, closed: Bool[Array, " n_N"], may_stick: Bool[Array, " n_balls"]
+    dynamics: Dynamics,
+    t,
+    q: Array,
+    u: Array,
+    closed: Bool[Array, " n_N"],
+    may_stick: Bool[Array, " n_balls"],
+    solver: Solver | None = None,
 ) -> Solve:
     """(u_dot, la) from (3.52), (3.53): Signorini and friction on acceleration level for the contacts in ``closed``.
 
@@ -41,7 +47,7 @@ def acceleration_level(
     rho = ProxParameters.estimate(laws, b, W, L)
     inclusions = Inclusions(laws, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), b)
     problem = VelocityProblem(inclusions, u_dot_free, L, moving, zeta, matmul(moving.T, L))
-    return Automatic().solve(problem, u_dot_free, jnp.zeros(dynamics.n_y))
+    return (solver or Automatic()).solve(problem, u_dot_free, jnp.zeros(dynamics.n_y))
 
 
 def contact_state(dynamics: Dynamics, t, q: Array, u: Array) -> tuple[Array, Array]:

@@ -231,6 +231,16 @@ class StackedLaws(eqx.Module):
             Balls(tuple(ball_of), len(contact_of)), tuple(contact_of),
         )  # fmt: skip
 
+    def repeated(self, times: int) -> "StackedLaws":
+        """The same laws at several stages: rows (N of all stages, F of all stages)."""
+        if times == 1:
+            return self
+        e_N, e_F, scale, coefficient = (jnp.tile(a, times) for a in (self.e_N, self.e_F, self.scale, self.coefficient))
+        stages = range(times)
+        ball_of = tuple(b + k * self.set.count for k in stages for b in self.set.ball_of)
+        contact_of = tuple(c if c < 0 else c + k * self.n_N for k in stages for c in self.contact_of)
+        return StackedLaws(e_N, e_F, scale, coefficient, Balls(ball_of, times * self.set.count), contact_of)
+
     @property
     def n_N(self) -> int:
         return self.e_N.shape[0]

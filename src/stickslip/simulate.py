@@ -86,7 +86,7 @@ def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[C
         jnp.stack([s.fixed_point_iterations for s in out.solves]),
         jnp.stack([s.residual for s in out.solves]),
     )
-    rows = jnp.stack([s.rows for s in out.solves])
+    rows = jnp.stack([dynamics.worst_of_stages(s.rows) for s in out.solves])
     # A failed step is not taken: whoever looks, or tries again, finds the state before it.
     after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows)
     stay = c._replace(result=result, rows=rows)

@@ -1,9 +1,18 @@
 """One scheme, one file; the registry that tests, benchmarks and the command line read."""
 
 from collections.abc import Callable
+from functools import partial
 
 from .base import Method as Method
+from .diagonally_implicit import SDIRK2 as SDIRK2
+from .diagonally_implicit import SDIRK3 as SDIRK3
+from .diagonally_implicit import TRBDF2 as TRBDF2
+from .diagonally_implicit import TRX2 as TRX2
+from .diagonally_implicit import TRTheta as TRTheta
 from .moreau import MoreauMidpoint as MoreauMidpoint
+from .partitioned import LobattoIIIAB as LobattoIIIAB
+from .projected import LobattoIIIC as LobattoIIIC
+from .projected import RadauIIA as RadauIIA
 from .rattle import Rattle as Rattle
 from .shifted_moreau import ShiftedMoreau as ShiftedMoreau
 from .shifted_moreau import recovered_positions as recovered_positions
@@ -14,4 +23,16 @@ REGISTRY: dict[str, Callable[..., Method]] = {
     "moreau": MoreauMidpoint,
     "shifted-moreau": ShiftedMoreau,
     "rattle": Rattle,
+    "lobatto2": partial(LobattoIIIAB, 2),
+    "lobatto3": partial(LobattoIIIAB, 3),
+    "radau1": partial(RadauIIA, 1),
+    "radau2": partial(RadauIIA, 2),
+    "radau3": partial(RadauIIA, 3),
+    "lobattoc2": partial(LobattoIIIC, 2),
+    "lobattoc3": partial(LobattoIIIC, 3),
+    "sdirk2": SDIRK2,
+    "sdirk3": SDIRK3,
+    "trbdf2": TRBDF2,
+    "trx2": TRX2,
+    "trtheta": TRTheta,
 }

@@ -1,7 +1,7 @@
 """What a method is: facts about itself, what it remembers between steps, and one step."""
 
 import abc
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -25,10 +25,11 @@ class Step(NamedTuple):
 class Method(eqx.Module):
     """A one-step scheme. ``order`` is measured on persistent contact, ``level`` says where contact is enforced."""
 
-    order: ClassVar[int]
-    level: ClassVar[Literal["position", "velocity"]]
-    reference: ClassVar[str]
-    n_solves: ClassVar[int]
+    if TYPE_CHECKING:  # class facts, or properties where they depend on options
+        order: Any
+        level: Literal["position", "velocity"]
+        reference: str
+        n_solves: Any
     solver: eqx.AbstractVar[Solver]
 
     @abc.abstractmethod

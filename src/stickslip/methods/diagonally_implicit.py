@@ -1,0 +1,201 @@
+"""Diagonally implicit members of the projected family (S3 Fig. 4.8), solved stage by stage.
+
+Stage i knows the stages before it:  DPi_i = sum_{j<i} a_ij dPi_j + a_ii dPi_i,  and likewise Q_i and U_i; the laws of
+stage i and the projection are those of `projected.py`.
+
+Methods with an explicit first stage (TR-BDF2, TRX2, TR-theta) take dPi_1 from the last stage of the step before
+(footnote 5 of S3: the projection does not touch it). After an impact or a change of contact that value belongs to another
+motion and would ring for ever: there it is replaced by dt times the force on acceleration level.
+
+Measured on constraints: SDIRK2 and SDIRK3 order 1 (they look better on coarse grids), the TR methods order 2.
+R. Alexander, SIAM J. Numer. Anal. 14 (1977), doi:10.1137/0714068; M. E. Hosea, L. F. Shampine, Appl. Numer. Math. 20
+(1996), doi:10.1016/0168-9274(95)00115-8; J. Breuling, thesis (S3), section 4.4.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..initial import acceleration_level, contact_state
+from ..solvers import ProxParameters, Solve, Solver
+from ..tableaus import ButcherTableau, sdirk2, sdirk3, tr_bdf2, tr_theta, trx2
+from .base import Method, Step, default_solver
+from .projected import Memory, project, start
+from .stages import Stages, motion_inverse, stage_inclusions
+
+ALEXANDER = "R. Alexander, SINUM 14 (1977), doi:10.1137/0714068; Breuling, thesis, section 4.4 (S3)"
+HOSEA = "Hosea, Shampine, Appl. Numer. Math. 20 (1996), doi:10.1016/0168-9274(95)00115-8; Breuling, thesis (S3)"
+
+
+class Carried(NamedTuple):
+    """What an explicit first stage needs: the force of the last stage, and the contact state it belongs to."""
+
+    memory: Memory
+    force: Array
+    normal: Array
+    stick: Array
+    friction: Array
+
+
+class StageByStage(Method):
+    """Subclasses name their tableau."""
+
+    projected: eqx.AbstractVar[bool]
+
+    level = "position"
+
+    @property
+    def tableau(self) -> ButcherTableau:
+        raise NotImplementedError
+
+    @property
+    def n_solves(self) -> int:
+        return self.tableau.stages + (1 if self.projected else 0)
+
+    def init(self, dynamics, t, q, u, dt):
+        memory, zero = start(dynamics, t, q, u), jnp.zeros(dynamics.n_y)
+        closed, may_stick = contact_state(dynamics, t, q, u)
+        force = acceleration_level(dynamics, t, q, u, closed, may_stick, self.solver).y if self._explicit_first else zero
+        return Carried(memory._replace(P=force), force, closed, may_stick, dynamics.split(force)[3])
+
+    @property
+    def _explicit_first(self) -> bool:
+        return self.tableau.explicit_first_stage
+
+    def step(self, dynamics, t, t1, dt, q, u, memory):
+        carried, memory = memory, memory.memory
+        tableau, s = self.tableau, self.tableau.stages
+        A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
+        n_y = dynamics.n_y
+        one = jnp.ones((1, 1))
+        a = tableau.A[-1, -1]  # the same in all implicit stages
+        T_inverse = motion_inverse(dynamics, t, q, u, dt, a * one, a * one)
+
+        def stage(history, i):
+            """Stage i from dQ, dU, dPi of the stages before; theirs to come are zero."""
+            dQ, dU, dPi = history
+            q_base, u_base, offset = q + A[i] @ dQ, u + A[i] @ dU, A[i] @ dPi
+            inclusions = stage_inclusions(
+                dynamics, memory.rho, dt, a * jnp.ones(1), jnp.ones(1), durations=(c[i] * dt)[None], offset=offset
+            )
+            stage = Stages(
+                inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one, one / a,
+                T_inverse, (0,),
+            )  # fmt: skip
+            guess = jnp.concatenate([q_base + a * dt * dynamics.q_dot(t, q_base, u_base), u_base])
+            out = self.solver.solve(stage, guess, a * dt * memory.P)
+            Q, U = out.x[: dynamics.nq], out.x[dynamics.nq :]
+            history = (
+                dQ.at[i].set((Q - q_base) / a),
+                dU.at[i].set((U - u_base) / a),
+                dPi.at[i].set(out.y / a),
+            )
+            return history, out
+
+        dQ, dU, dPi = jnp.zeros((s, dynamics.nq)), jnp.zeros((s, dynamics.nu)), jnp.zeros((s, n_y))
+        if self._explicit_first:
+            W, _ = dynamics.directions(t, q)
+            dPi = dPi.at[0].set(dt * carried.force)
+            impulse = dt * dynamics.h(t, q, u) + W @ dPi[0]
+            dU = dU.at[0].set(dynamics.solve_M(t, q, impulse[:, None])[:, 0])
+            dQ = dQ.at[0].set(dt * dynamics.q_dot(t, q, u))
+        implicit = jnp.arange(1 if self._explicit_first else 0, s)
+        (dQ, dU, dPi), outs = jax.lax.scan(stage, (dQ, dU, dPi), implicit)
+        solves: list[Solve] = [jax.tree.map(lambda x, i=i: x[i], outs) for i in range(len(implicit))]
+        last = solves[-1]
+        q1, u1 = dynamics.normalize(last.x[: dynamics.nq]), last.x[dynamics.nq :]
+        P = A[-1] @ dPi
+        u1, P, memory, second = project(
+            self.solver, dynamics, t1, dt, q1, u1, P, last.active.normal, memory, self.projected
+        )
+        if self._explicit_first:  # counted as a solve of no iterations
+            solves.insert(0, jax.tree.map(jnp.zeros_like, solves[0]))
+        active = (second or (last,))[-1].active
+        friction = dynamics.split(P)[3]
+        force = dPi[-1] / dt
+        if self._explicit_first:
+            kept = self._same_contact(dynamics, carried, active, friction, memory)
+            force = jax.lax.cond(kept, lambda: force, lambda: self._fresh_force(dynamics, t1, q1, u1))
+        return Step(q1, u1, P, Carried(memory, force, active.normal, active.stick, friction), (*solves, *second))
+
+    def _same_contact(self, dynamics, carried: Carried, active, friction, memory: Memory) -> Array:
+        """Whether the step neither opened, closed nor hit a contact, nor changed between stick, slip and slip back."""
+        balls = dynamics.laws.set
+        same = jnp.all(active.normal == carried.normal) & jnp.all(active.stick == carried.stick)
+        _, _, approach, _ = dynamics.split(carried.memory.gamma)
+        _, _, departure, _ = dynamics.split(memory.gamma)
+        quiet = jnp.where(active.normal, jnp.maximum(jnp.abs(approach), jnp.abs(departure)) < 1e-8, True)
+        turned = balls._membership @ (friction * carried.friction) < 0.0
+        return same & jnp.all(quiet) & ~jnp.any(turned)
+
+    def _fresh_force(self, dynamics, t, q, u) -> Array:
+        return acceleration_level(dynamics, t, q, u, *contact_state(dynamics, t, q, u), self.solver).y
+
+
+class SDIRK2(StageByStage):
+    projected: bool = eqx.field(default=True, static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    order = 1
+    reference = ALEXANDER
+
+    @property
+    def tableau(self):
+        return sdirk2()
+
+
+class SDIRK3(StageByStage):
+    projected: bool = eqx.field(default=True, static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    order = 1
+    reference = ALEXANDER
+
+    @property
+    def tableau(self):
+        return sdirk3()
+
+
+class TRBDF2(StageByStage):
+    projected: bool = eqx.field(default=True, static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    order = 2
+    reference = HOSEA
+
+    @property
+    def tableau(self):
+        return tr_bdf2()
+
+
+class TRX2(StageByStage):
+    projected: bool = eqx.field(default=True, static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    order = 2
+    reference = HOSEA
+
+    @property
+    def tableau(self):
+        return trx2()
+
+
+class TRTheta(StageByStage):
+    """R(infinity) = rho_inf chooses the damping of high frequencies: 0 is TR-BDF2, 1 is TRX2."""
+
+    rho_inf: float = eqx.field(default=0.9, static=True)
+    projected: bool = eqx.field(default=True, static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    order = 2
+    reference = HOSEA
+
+    def __check_init__(self):
+        tr_theta(self.rho_inf)
+
+    @property
+    def tableau(self):
+        return tr_theta(self.rho_inf)

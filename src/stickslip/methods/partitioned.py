@@ -1,0 +1,96 @@
+"""Nonsmooth partitioned Runge-Kutta methods: Lobatto IIIA-IIIB with any number of stages (S3 Fig. 5.1, S1).
+
+    dQ_i = h f(tau_i, Q_i, U_i),   dU_i = h k(tau_i, Q_i, U_i) + l(tau_i, Q_i) dPi_i                               (5.26a)
+    Q_i = q_n + sum_j a_ij dQ_j,   U_i = u_n + sum_j â_ij dU_j                                                     (5.26b)
+    g(tau_i, Q_i) = 0,  gamma(tau_i, Q_i, U_i) = 0,                                                 i = 2..s       (5.27)
+    g_N(tau_i, Q_i) in N(-dPi_N,i-1),  gamma_F(tau_i, Q_i, U_i) in N_C(dPi_N,i-1)(-dPi_F,i-1),      i = 2..s  (5.30), (5.36)
+    q_n+1 = Q_s,  u_n+1 = u_n + sum_i b_i dU_i,  P = sum_i b_i dPi_i                                               (5.26d)
+    g_dot = 0,  gamma = 0,  xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F) for active contacts at t_n+1             (5.28), (5.60)
+
+The last column of â is zero: dPi_s moves only u_n+1, which is why position and velocity stages decouple, with an index
+shift between gaps and percussions. A contact is active as in the converged last stage, S1 (67).
+
+`integrated=True` puts the laws on integrated differences (5.29) instead: solvable too, but it loses orders.
+`form="momentum"` is S1's variational form, p_i = M(Q_i) U_i = p_n + sum_j â_ij (h + M_dot U + W dPi/h) h: the same for
+constant M, the same order otherwise; it needs q_dot = u.
+
+Measured: order 2s - 2 in q and u on bilateral constraints and on contact that slides in one direction.
+G. Capobianco, J. Harsch, R. I. Leine, S. R. Eugster et al. (S1); J. Breuling, thesis (S3), chapter 5; L. Jay,
+SIAM J. Numer. Anal. 33 (1996), doi:10.1137/0733019.
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..solvers import ProxParameters, Solver
+from ..tableaus import lobatto_iiia, lobatto_iiib
+from .base import Method, Step, default_solver, impact_problem
+from .projected import Memory, start
+from .stages import Stages, levers, motion_inverse, stage_inclusions
+
+
+class LobattoIIIAB(Method):
+    stages: int = eqx.field(default=3, static=True)
+    integrated: bool = eqx.field(default=False, static=True)
+    form: Literal["velocity", "momentum"] = eqx.field(default="velocity", static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    level = "position"
+    reference = "Capobianco et al. (S1); Breuling, thesis, chapter 5 (S3); Jay 1996, doi:10.1137/0733019"
+    n_solves = 2
+
+    def __check_init__(self):
+        lobatto_iiia(self.stages)
+        if self.form not in ("velocity", "momentum"):
+            raise ValueError(f"LobattoIIIAB(form={self.form!r}): form must be 'velocity' or 'momentum'")
+
+    @property
+    def order(self):
+        return 2 * self.stages - 2
+
+    def init(self, dynamics, t, q, u, dt):
+        if self.form == "momentum" and not dynamics.identity:
+            raise ValueError("LobattoIIIAB(form='momentum') needs q_dot = u: this system defines B or beta")
+        return start(dynamics, t, q, u)
+
+    def step(self, dynamics, t, t1, dt, q, u, memory):
+        s, momentum = self.stages, self.form == "momentum"
+        a, b, c = lobatto_iiia(s).A, lobatto_iiia(s).b, jnp.asarray(lobatto_iiia(s).c)
+        a_hat = lobatto_iiib(s).A
+        constrained = tuple(range(1, s))
+        # dPi_j of the stages before the last; dPi_s has no say in the stages
+        D = np.zeros((s, s - 1))
+        D[:-1] = np.linalg.inv(a_hat[:-1, :-1]) if self.integrated else np.eye(s - 1)
+        A, A_hat = jnp.asarray(a), jnp.asarray(a_hat)
+        share = jnp.asarray(a_hat[:-1].sum(axis=1)) if self.integrated else jnp.ones(s - 1)
+        inclusions = stage_inclusions(
+            dynamics, memory.rho, dt, *(jnp.asarray(x) for x in levers(a, a_hat, D, constrained)),
+            durations=share * dt, offset=jnp.zeros((s - 1) * dynamics.n_y),
+        )  # fmt: skip
+        p = jnp.tile(dynamics.M(t, q) @ u, (s, 1)) if momentum else None
+        T_inverse = motion_inverse(dynamics, t, q, u, dt, A, A_hat)
+        base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
+        stages = Stages(
+            inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), T_inverse, constrained, momentum, p
+        )
+        y = stages.in_order(share[:, None] * dt * memory.P)
+        Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)
+        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
+        Q, U = stages.split_motion(first.x)
+        q1 = dynamics.normalize(Q[-1])
+        dU, dPi, _ = stages.increments(Q, U, first.y)  # dPi_s = 0: the smooth part of the last stage is in dU
+        before = jnp.asarray(b) @ dPi
+        # velocity stage, (5.60)
+        W1, chi1 = dynamics.directions(t1, q1)
+        L1 = dynamics.solve_M(t1, q1, W1)
+        rho1 = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W1, L1)
+        gained = jnp.asarray(b) @ dU
+        u_free = dynamics.solve_M(t1, q1, (p[0] + gained)[:, None])[:, 0] if momentum else u + gained
+        closed = first.active.normal.reshape(s - 1, -1)[-1]
+        impact = impact_problem(dynamics, W1, L1, chi1, u_free, memory.gamma, closed, before, dt, rho1)
+        second = self.solver.solve(impact, u_free, dt * memory.P - before)
+        u1, P = second.x, before + second.y
+        return Step(q1, u1, P, Memory(P / dt, rho1, W1.T @ u1 + chi1), (first, second))

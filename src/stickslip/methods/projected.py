@@ -1,0 +1,135 @@
+"""Nonsmooth projected stiffly accurate Runge-Kutta methods with coupled stages (S3 Fig. 4.8).
+
+Stage 1:  dQ_i = h f(tau_i, Q_i, U_i),  dU_i = h k(tau_i, Q_i, U_i) + l(tau_i, Q_i) dPi_i,                          (4.61)
+          g(tau_i, Q_i) = 0,  gamma(tau_i, Q_i, U_i) = 0,                                                          (4.64)
+          g_N(tau_i, Q_i) in N(-DPi_N,i),  gamma_F(tau_i, Q_i, U_i) in N_C(DPi_N,i)(-DPi_F,i),  DPi = A dPi    (4.66), (4.67)
+          q_n+1 = Q_s,  u_n+1 = U_s
+Stage 2:  u+ = u_n+1 + l(t_n+1, q_n+1) dpi,  g_dot = 0,  gamma = 0,                                                (4.103)
+          xi_N in N(-Dpi+_N),  xi_F in N_C(Dpi+_N)(-Dpi+_F) for active contacts,  Dpi+ = DPi_s + dpi               (4.114)
+
+`projected=False` stops after stage 1: the naive extension of section 4.5, which has no impact law and loses orders.
+
+Measured on bilateral constraints and on contact that slides in one direction: Radau IIA order 2s - 1, Lobatto IIIC order
+2s - 2 in q and u (unprojected: u only s and s - 1). J. Breuling, thesis, University of Stuttgart (S3), chapter 4;
+for the smooth case U. M. Ascher, L. R. Petzold, SIAM J. Numer. Anal. 28 (1991), doi:10.1137/0728059.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..derive import Dynamics
+from ..solvers import ProxParameters, Solve, Solver
+from ..tableaus import ButcherTableau, lobatto_iiic, radau_iia
+from .base import Method, Step, default_solver, impact_problem
+from .stages import Stages, levers, motion_inverse, stage_inclusions
+
+REFERENCE = "J. Breuling, thesis, University of Stuttgart, chapter 4 (S3); Ascher, Petzold 1991, doi:10.1137/0728059"
+
+
+class Memory(NamedTuple):
+    P: Array  # percussion over dt: the guess for the next step
+    rho: ProxParameters
+    gamma: Array  # velocities of all rows
+
+
+def start(dynamics: Dynamics, t, q, u) -> Memory:
+    W, chi = dynamics.directions(t, q)
+    rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, dynamics.solve_M(t, q, W))
+    return Memory(jnp.zeros(dynamics.n_y), rho, W.T @ u + chi)
+
+
+def project(
+    solver: Solver, dynamics: Dynamics, t1, dt, q1, u1, P, closed, memory: Memory, projected: bool
+) -> tuple[Array, Array, Memory, tuple[Solve, ...]]:
+    """Stage 2: u+ and Dpi+ from U_s and DPi_s; without projection only what the next step must know."""
+    W1, chi1 = dynamics.directions(t1, q1)
+    L1 = dynamics.solve_M(t1, q1, W1)
+    rho1 = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W1, L1)
+    solves: tuple[Solve, ...] = ()
+    if projected:
+        impact = impact_problem(dynamics, W1, L1, chi1, u1, memory.gamma, closed, P, dt, rho1)
+        out = solver.solve(impact, u1, jnp.zeros_like(P))
+        u1, P, solves = out.x, P + out.y, (out,)
+    return u1, P, Memory(P / dt, rho1, W1.T @ u1 + chi1), solves
+
+
+class CoupledStages(Method):
+    """All stages in one system. Subclasses name their tableau."""
+
+    stages: eqx.AbstractVar[int]
+    projected: eqx.AbstractVar[bool]
+
+    level = "position"
+
+    @property
+    def tableau(self) -> ButcherTableau:
+        raise NotImplementedError
+
+    @property
+    def n_solves(self) -> int:
+        return 2 if self.projected else 1
+
+    def init(self, dynamics, t, q, u, dt):
+        return start(dynamics, t, q, u)
+
+    def step(self, dynamics, t, t1, dt, q, u, memory):
+        tableau, s = self.tableau, self.stages
+        A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
+        D, constrained = np.linalg.inv(tableau.A), tuple(range(s))
+        inclusions = stage_inclusions(
+            dynamics, memory.rho, dt, *(jnp.asarray(a) for a in levers(tableau.A, tableau.A, D, constrained)),
+            durations=c * dt, offset=jnp.zeros(s * dynamics.n_y),
+        )  # fmt: skip
+        T_inverse = motion_inverse(dynamics, t, q, u, dt, A, A)
+        base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
+        stages = Stages(inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), T_inverse, constrained)
+        y = stages.in_order(c[:, None] * dt * memory.P)
+        Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)
+        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
+        Q, U = stages.split_motion(first.x)
+        q1, u1, P = dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1]
+        closed = first.active.normal.reshape(s, -1)[-1]
+        u1, P, memory, second = project(self.solver, dynamics, t1, dt, q1, u1, P, closed, memory, self.projected)
+        return Step(q1, u1, P, memory, (first, *second))
+
+
+class RadauIIA(CoupledStages):
+    stages: int = eqx.field(default=2, static=True)
+    projected: bool = eqx.field(default=True, static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    reference = REFERENCE
+
+    def __check_init__(self):
+        radau_iia(self.stages)
+
+    @property
+    def tableau(self):
+        return radau_iia(self.stages)
+
+    @property
+    def order(self):
+        return 2 * self.stages - 1 if self.projected else self.stages
+
+
+class LobattoIIIC(CoupledStages):
+    stages: int = eqx.field(default=2, static=True)
+    projected: bool = eqx.field(default=True, static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    reference = REFERENCE
+
+    def __check_init__(self):
+        lobatto_iiic(self.stages)
+
+    @property
+    def tableau(self):
+        return lobatto_iiic(self.stages)
+
+    @property
+    def order(self):
+        return 2 * self.stages - 2 if self.projected else self.stages - 1

@@ -1,0 +1,180 @@
+"""Stages of a Runge-Kutta step: what the projected and the partitioned family have in common.
+
+    Q_i = qb_i + h sum_j a_ij f(tau_j, Q_j, U_j)                                         (4.61), (5.26)
+    U_i = ub_i + sum_j â_ij dU_j,    dU_j = h k(tau_j, Q_j, U_j) + l(tau_j, Q_j) dPi_j,    dPi = D y
+
+with y the percussions that enter the laws at the stages that are constrained. Projected methods: â = a, D = a^-1, so
+that y are the integrated differences Delta Pi of (4.66), whose complementarity problem has the P-matrix h a. Partitioned
+methods: y = dPi of the stages before, (5.30). Diagonally implicit methods: one stage at a time, with what came before in
+qb and ub.
+
+The motion is eliminated by an inexact Newton method: derivatives of W dPi are left out, those of f and k are taken at the
+start of the step and inverted once. The residual is exact, so only the number of iterations is at stake.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..derive import Dynamics
+from ..linalg import matmul, solve
+from ..solvers import Inclusions, Problem, ProxParameters
+
+
+def stage_order(n_stages: int, n_bilateral: int, n_N: int, n_F: int) -> np.ndarray:
+    """Positions in (stage, row) order of entries in solver order: bilateral rows of all stages, then N, then F."""
+    n_y = n_bilateral + n_N + n_F
+    grid = np.arange(n_stages * n_y).reshape(n_stages, n_y)
+    return np.concatenate([grid[:, :n_bilateral].ravel(), grid[:, n_bilateral : n_bilateral + n_N].ravel(),
+                           grid[:, n_bilateral + n_N :].ravel()])  # fmt: skip
+
+
+def motion_inverse(dynamics: Dynamics, t, q, u, dt, A: Array, A_hat: Array) -> Array | None:
+    """The inverse of the stages' Jacobian with f and k linearised at the start; None where the motion is explicit."""
+    if dynamics.free and dynamics.flat:
+        return None
+    nq, nu, s = dynamics.nq, dynamics.nu, A.shape[0]
+
+    def k(q, u):
+        return dynamics.solve_M(t, q, dynamics.h(t, q, u)[:, None])[:, 0]
+
+    f_q, f_u = jax.jacfwd(lambda q, u: dynamics.q_dot(t, q, u), argnums=(0, 1))(q, u)
+    k_q, k_u = jax.jacfwd(k, argnums=(0, 1))(q, u)
+    T = jnp.block([
+        [jnp.eye(s * nq) - dt * jnp.kron(A, f_q), -dt * jnp.kron(A, f_u)],
+        [-dt * jnp.kron(A_hat, k_q), jnp.eye(s * nu) - dt * jnp.kron(A_hat, k_u)],
+    ])  # fmt: skip
+    return solve(T, jnp.eye(s * (nq + nu)))
+
+
+class Stages(Problem):
+    """x = (Q_1..Q_s, U_1..U_s), y as above."""
+
+    inclusions: Inclusions
+    dynamics: Dynamics
+    tau: Float[Array, " s"]
+    dt: Float[Array, ""]
+    q_base: Float[Array, "s nq"]
+    u_base: Float[Array, "s nu"]
+    A: Float[Array, "s s"]
+    A_hat: Float[Array, "s s"]
+    D: Float[Array, "s r"]
+    T_inverse: Array | None
+    constrained: tuple[int, ...] = eqx.field(static=True)
+    momentum: bool = eqx.field(static=True, default=False)  # S1's form: stages carry momenta, not velocities
+    p_base: Array | None = None
+
+    @property
+    def nonlinear(self) -> bool:
+        return self.T_inverse is not None
+
+    @property
+    def _order(self) -> np.ndarray:
+        d = self.dynamics
+        return stage_order(len(self.constrained), d.n_bilateral, d.laws.n_N, d.laws.n_F)
+
+    def by_stage(self, y: Array) -> Float[Array, "r n_y"]:
+        """From solver order to one row a stage."""
+        return y[np.argsort(self._order)].reshape(len(self.constrained), self.dynamics.n_y)
+
+    def in_order(self, rows: Float[Array, "r n_y"]) -> Array:
+        """From one row a stage to solver order."""
+        return rows.reshape(-1)[self._order]
+
+    def split_motion(self, x: Array) -> tuple[Float[Array, "s nq"], Float[Array, "s nu"]]:
+        s, nq, nu = self.A.shape[0], self.dynamics.nq, self.dynamics.nu
+        return x[: s * nq].reshape(s, nq), x[s * nq :].reshape(s, nu)
+
+    def forces(self, Q: Array, U: Array) -> tuple[Array, Array]:
+        """Of each stage: the smooth part of dU (or dp) and the directions L (or W) that dPi acts along."""
+        d = self.dynamics
+
+        def one(tau, Q, U):
+            W, _ = d.directions(tau, Q)
+            h = d.h(tau, Q, U)
+            if self.momentum:  # dp = h dt + M_dot u dt + W dPi, S1 (63)
+                _, M_dot = jax.jvp(d.M, (tau, Q), (jnp.ones(()), U))
+                return self.dt * (h + M_dot @ U), W
+            terms = d.solve_M(tau, Q, jnp.column_stack([self.dt * h, W]))
+            return terms[:, 0], terms[:, 1:]
+
+        return jax.vmap(one)(self.tau, Q, U)
+
+    def increments(self, Q: Array, U: Array, y: Array) -> tuple[Array, Array, Array]:
+        """dU (or dp), dPi and L (or W) of all stages."""
+        smooth, L = self.forces(Q, U)
+        dPi = matmul(self.D, self.by_stage(y))
+        return smooth + jnp.sum(L * dPi[:, None, :], axis=2), dPi, L
+
+    def correct(self, x, y):
+        Q, U = self.split_motion(x)
+        d, dt = self.dynamics, self.dt
+        s, r, n_y = self.A.shape[0], len(self.constrained), d.n_y
+        dU, _, L = self.increments(Q, U, y)
+        # dU_i/dy: columns in solver order
+        along = self.A_hat[:, :, None] * self.D[None, :, :]  # (i, j, r)
+        U_y = jnp.sum(along[:, :, None, :, None] * L[None, :, :, None, :], axis=1).reshape(s, d.nu, r * n_y)[..., self._order]
+        if self.momentum:
+            M_inverse = jax.vmap(lambda tau, Q: d.solve_M(tau, Q, jnp.eye(d.nu)))(self.tau, Q)
+            U_new = jnp.sum(M_inverse * (self.p_base + matmul(self.A_hat, dU))[:, None, :], axis=2)
+            U_y = jnp.sum(M_inverse[:, :, :, None] * U_y[:, None, :, :], axis=2)
+        else:
+            U_new = self.u_base + matmul(self.A_hat, dU)
+        if self.T_inverse is None:
+            f = jax.vmap(d.q_dot)(self.tau, Q, U_new)
+            Q_new = self.q_base + dt * matmul(self.A, f)
+            Q_y = jnp.sum((dt * self.A)[:, :, None, None] * self._B_times(Q, U_y)[None], axis=1)
+            x_new = jnp.concatenate([Q_new.reshape(-1), U_new.reshape(-1)])
+            X = jnp.concatenate([Q_y.reshape(s * d.nq, -1), U_y.reshape(s * d.nu, -1)])
+            return x_new, x - x_new, X
+        f = jax.vmap(d.q_dot)(self.tau, Q, U)
+        phi = x - jnp.concatenate([(self.q_base + dt * matmul(self.A, f)).reshape(-1), U_new.reshape(-1)])
+        U_y = U_y.reshape(s * d.nu, -1)
+        moved = matmul(self.T_inverse, jnp.concatenate([phi[:, None], jnp.zeros((s * d.nu + s * d.nq, 0))], axis=1))[:, 0]
+        return x - moved, phi, matmul(self.T_inverse[:, s * d.nq :], U_y)
+
+    def _B_times(self, Q: Array, U_y: Array) -> Array:
+        return jax.vmap(self.dynamics.B_times)(self.tau, Q, U_y)
+
+    def psi(self, x):
+        Q, U = self.split_motion(x)
+        i = np.asarray(self.constrained)
+        return self.in_order(jax.vmap(self.dynamics.positions)(self.tau[i], Q[i], U[i]))
+
+    def sensitivity(self, x, X):
+        """Stage by stage: the rows of a stage depend on its own Q and U."""
+        d, i, s = self.dynamics, np.asarray(self.constrained), self.A.shape[0]
+        Q, U = self.split_motion(x)
+        X_Q, X_U = X[: s * d.nq].reshape(s, d.nq, -1), X[s * d.nq :].reshape(s, d.nu, -1)
+
+        def one(tau, Q, U, X_Q, X_U):
+            _, along = jax.linearize(lambda Q, U: d.positions(tau, Q, U), Q, U)
+            return jax.vmap(along, in_axes=1, out_axes=1)(X_Q, X_U)
+
+        rows = jax.vmap(one)(self.tau[i], Q[i], U[i], X_Q[i], X_U[i])
+        return rows.reshape(-1, X.shape[1])[self._order]
+
+
+def stage_inclusions(
+    dynamics: Dynamics, rho: ProxParameters, dt, lever_N: Any, lever_F: Any, durations: Array, offset: Array
+) -> Inclusions:
+    """The laws at every constrained stage. Levers: how y_i moves g_N (over dt G) and gamma_F (over G) at its stage."""
+    r = lever_N.shape[0]
+    laws = dynamics.laws.repeated(r)
+    stacked = ProxParameters(
+        (rho.N[None, :] / (dt * lever_N)[:, None]).reshape(-1), (rho.F[None, :] / lever_F[:, None]).reshape(-1)
+    )
+    closed, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
+    per_ball = jnp.repeat(durations, dynamics.laws.set.count)
+    return Inclusions(laws, closed, sticky, stacked, per_ball, offset, r * dynamics.n_bilateral)
+
+
+def levers(A: np.ndarray, A_hat: np.ndarray, D: np.ndarray, constrained: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Diagonals of the complementarity problems in g_N and gamma_F: positive where they are P-matrices."""
+    i = list(constrained)
+    N, F = np.abs(np.diag((A @ A_hat @ D)[i])), np.abs(np.diag((A_hat @ D)[i]))
+    return np.where(N > 1e-3, N, 1.0), np.where(F > 1e-3, F, 1.0)
