@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..validate import nearest
-from . import bouncing_ball, mass_on_slope, slider_crank, tippedisk
+from . import bouncing_ball, mass_on_slope, pendulum, slider_crank, tippedisk
 from .base import Benchmark as Benchmark
 
 _MODULES: dict[str, Any] = {
@@ -11,6 +11,7 @@ _MODULES: dict[str, Any] = {
     "slider-crank": slider_crank,
     "mass-on-slope": mass_on_slope,
     "tippedisk": tippedisk,
+    "pendulum": pendulum,
 }
 
 

@@ -85,8 +85,9 @@ class StageByStage(Method):
                 inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one, one / a,
                 T_inverse, (0,),
             )  # fmt: skip
-            guess = jnp.concatenate([q_base + a * dt * dynamics.q_dot(t, q_base, u_base), u_base])
-            out = self.solver.solve(stage, guess, a * dt * memory.P)
+            y = a * dt * memory.P
+            Q = q_base + a * dt * dynamics.q_dot(t, q_base, u_base)
+            out = self.solver.solve(stage, stage.guess(Q[None], u_base[None], y), y)
             Q, U = out.x[: dynamics.nq], out.x[dynamics.nq :]
             history = (
                 dQ.at[i].set((Q - q_base) / a),

@@ -89,6 +89,11 @@ class Stages(Problem):
         s, nq, nu = self.A.shape[0], self.dynamics.nq, self.dynamics.nu
         return x[: s * nq].reshape(s, nq), x[s * nq :].reshape(s, nu)
 
+    def guess(self, Q: Array, U: Array, y: Array) -> Array:
+        """x for a solver to start from: the motion that belongs to y, from rough stages."""
+        x, _, _ = self.correct(jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
+        return x
+
     def forces(self, Q: Array, U: Array) -> tuple[Array, Array]:
         """Of each stage: the smooth part of dU (or dp) and the directions L (or W) that dPi acts along."""
         d = self.dynamics
