@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-SMALL = 40
+SMALL = 64
 
 
 def matmul(A: Float[Array, "m n"], B: Float[Array, "n k"]) -> Float[Array, "m k"]:
@@ -49,6 +49,33 @@ def solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n k"]
     if A.shape[0] > SMALL:
         return jnp.linalg.solve(A, B)
     return jax.lax.platform_dependent(A, B, cpu=by_elimination, default=jnp.linalg.solve)
+
+
+def inverse(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """A^-1, for a matrix that is used more than once."""
+    n = A.shape[0]
+
+    def by_elimination(A):
+        rows = jnp.arange(n)
+
+        def exchange(k, state):
+            """Gauss-Jordan in place: column k of A makes room for a column of the inverse."""
+            T, free, order = state
+            column = T[:, k]
+            p = jnp.argmax(jnp.where(free, jnp.abs(column), -1.0))
+            here, pivot = rows == p, column[p]
+            cleared = jnp.where((rows == k)[None, :], here[:, None].astype(T.dtype), T)
+            scaled = cleared[p] / pivot
+            T = jnp.where(here[:, None], scaled, cleared - jnp.where(here, 0.0, column)[:, None] * scaled)
+            return T, free & ~here, jnp.where(rows == k, p, order)
+
+        T, _, order = jax.lax.fori_loop(0, n, exchange, (A, jnp.ones(n, dtype=bool), jnp.zeros(n, dtype=int)))
+        back = jnp.sum(jnp.where(order[None, :] == rows[:, None], rows[None, :], 0), axis=1)  # the inverse permutation
+        return T[order][:, back]
+
+    if n == 0 or n > SMALL:
+        return jnp.linalg.inv(A)
+    return jax.lax.platform_dependent(A, cpu=by_elimination, default=jnp.linalg.inv)
 
 
 def solve_vector(A: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -95,8 +95,10 @@ def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[C
 
 def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, length: int) -> tuple[Carry, Row]:
     """Up to ``length`` steps, to step number ``until`` at most; a failed step is the last one."""
-    _, empty = jax.eval_shape(lambda c: _step(dynamics, method, clock, c), carry)
-    empty = jax.tree.map(lambda a: jnp.full(a.shape, jnp.nan if jnp.issubdtype(a.dtype, jnp.inexact) else 0, a.dtype), empty)
+    counts = jnp.zeros(method.n_solves, dtype=int)
+    nothing = jnp.full_like(carry.q, jnp.nan), jnp.full_like(carry.u, jnp.nan)
+    percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan))
+    empty = Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan))
 
     def advance(c: Carry, _):
         go = (c.k < until) & (c.result == RESULTS.successful)

@@ -87,7 +87,7 @@ class StageByStage(Method):
             )  # fmt: skip
             y = a * dt * memory.P
             Q = q_base + a * dt * dynamics.q_dot(t, q_base, u_base)
-            out = self.solver.solve(stage, stage.guess(Q[None], u_base[None], y), y)
+            out = self.solver.solve(stage, jnp.concatenate([Q, u_base]), y)
             Q, U = out.x[: dynamics.nq], out.x[dynamics.nq :]
             history = (
                 dQ.at[i].set((Q - q_base) / a),

@@ -78,7 +78,7 @@ class LobattoIIIAB(Method):
         )
         y = stages.in_order(share[:, None] * dt * memory.P)
         Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)
-        first = self.solver.solve(stages, stages.guess(Q, base[1], y), y)
+        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
         Q, U = stages.split_motion(first.x)
         q1 = dynamics.normalize(Q[-1])
         dU, dPi, _ = stages.increments(Q, U, first.y)  # dPi_s = 0: the smooth part of the last stage is in dU

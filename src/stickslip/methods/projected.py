@@ -89,7 +89,7 @@ class CoupledStages(Method):
         stages = Stages(inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), T_inverse, constrained)
         y = stages.in_order(c[:, None] * dt * memory.P)
         Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)
-        first = self.solver.solve(stages, stages.guess(Q, base[1], y), y)
+        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
         Q, U = stages.split_motion(first.x)
         q1, u1, P = dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1]
         closed = first.active.normal.reshape(s, -1)[-1]

@@ -73,6 +73,10 @@ class Stages(Problem):
         return self.T_inverse is not None
 
     @property
+    def inexact(self) -> bool:
+        return True
+
+    @property
     def _order(self) -> np.ndarray:
         d = self.dynamics
         return stage_order(len(self.constrained), d.n_bilateral, d.laws.n_N, d.laws.n_F)
@@ -88,11 +92,6 @@ class Stages(Problem):
     def split_motion(self, x: Array) -> tuple[Float[Array, "s nq"], Float[Array, "s nu"]]:
         s, nq, nu = self.A.shape[0], self.dynamics.nq, self.dynamics.nu
         return x[: s * nq].reshape(s, nq), x[s * nq :].reshape(s, nu)
-
-    def guess(self, Q: Array, U: Array, y: Array) -> Array:
-        """x for a solver to start from: the motion that belongs to y, from rough stages."""
-        x, _, _ = self.correct(jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
-        return x
 
     def forces(self, Q: Array, U: Array) -> tuple[Array, Array]:
         """Of each stage: the smooth part of dU (or dp) and the directions L (or W) that dPi acts along."""
@@ -116,31 +115,43 @@ class Stages(Problem):
         return smooth + jnp.sum(L * dPi[:, None, :], axis=2), dPi, L
 
     def correct(self, x, y):
+        """Two inexact corrections: phi, the size of the second, is then what is left but for a factor of the order of dt."""
+        shapes = jax.eval_shape(lambda: self._correction(x, y))
+        zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+        return jax.lax.fori_loop(0, 2, lambda _, state: self._correction(state[0], y), (x, *zeros[1:]))
+
+    def _correction(self, x, y) -> tuple[Array, Array, tuple[Array, Array | None]]:
         Q, U = self.split_motion(x)
         d, dt = self.dynamics, self.dt
-        s, r, n_y = self.A.shape[0], len(self.constrained), d.n_y
         dU, _, L = self.increments(Q, U, y)
-        # dU_i/dy: columns in solver order
-        along = self.A_hat[:, :, None] * self.D[None, :, :]  # (i, j, r)
-        U_y = jnp.sum(along[:, :, None, :, None] * L[None, :, :, None, :], axis=1).reshape(s, d.nu, r * n_y)[..., self._order]
+        M_inverse = None
         if self.momentum:
             M_inverse = jax.vmap(lambda tau, Q: d.solve_M(tau, Q, jnp.eye(d.nu)))(self.tau, Q)
             U_new = jnp.sum(M_inverse * (self.p_base + matmul(self.A_hat, dU))[:, None, :], axis=2)
-            U_y = jnp.sum(M_inverse[:, :, :, None] * U_y[:, None, :, :], axis=2)
         else:
             U_new = self.u_base + matmul(self.A_hat, dU)
-        if self.T_inverse is None:
-            f = jax.vmap(d.q_dot)(self.tau, Q, U_new)
-            Q_new = self.q_base + dt * matmul(self.A, f)
-            Q_y = jnp.sum((dt * self.A)[:, :, None, None] * self._B_times(Q, U_y)[None], axis=1)
-            x_new = jnp.concatenate([Q_new.reshape(-1), U_new.reshape(-1)])
-            X = jnp.concatenate([Q_y.reshape(s * d.nq, -1), U_y.reshape(s * d.nu, -1)])
-            return x_new, x - x_new, X
-        f = jax.vmap(d.q_dot)(self.tau, Q, U)
-        phi = x - jnp.concatenate([(self.q_base + dt * matmul(self.A, f)).reshape(-1), U_new.reshape(-1)])
-        U_y = U_y.reshape(s * d.nu, -1)
-        moved = matmul(self.T_inverse, jnp.concatenate([phi[:, None], jnp.zeros((s * d.nu + s * d.nq, 0))], axis=1))[:, 0]
-        return x - moved, phi, matmul(self.T_inverse[:, s * d.nq :], U_y)
+        # Without T the motion is explicit: U follows from Q, and Q from U.
+        f = jax.vmap(d.q_dot)(self.tau, Q, U_new if self.T_inverse is None else U)
+        Q_new = self.q_base + dt * matmul(self.A, f)
+        phi = x - jnp.concatenate([Q_new.reshape(-1), U_new.reshape(-1)])
+        moved = phi if self.T_inverse is None else matmul(self.T_inverse, phi[:, None])[:, 0]
+        return x - moved, phi, (L, M_inverse)
+
+    def tangent(self, x, aux):
+        """Columns in solver order."""
+        L, M_inverse = aux
+        d, dt = self.dynamics, self.dt
+        s, r = self.A.shape[0], len(self.constrained)
+        along = self.A_hat[:, :, None] * self.D[None, :, :]  # (i, j, r)
+        U_y = jnp.sum(along[:, :, None, :, None] * L[None, :, :, None, :], axis=1)
+        U_y = U_y.reshape(s, d.nu, r * d.n_y)[..., self._order]
+        if M_inverse is not None:
+            U_y = jnp.sum(M_inverse[:, :, :, None] * U_y[:, None, :, :], axis=2)
+        if self.T_inverse is not None:
+            return matmul(self.T_inverse[:, s * d.nq :], U_y.reshape(s * d.nu, -1))
+        Q, _ = self.split_motion(x)
+        Q_y = jnp.sum((dt * self.A)[:, :, None, None] * self._B_times(Q, U_y)[None], axis=1)
+        return jnp.concatenate([Q_y.reshape(s * d.nq, -1), U_y.reshape(s * d.nu, -1)])
 
     def _B_times(self, Q: Array, U_y: Array) -> Array:
         return jax.vmap(self.dynamics.B_times)(self.tau, Q, U_y)

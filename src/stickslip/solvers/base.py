@@ -55,9 +55,10 @@ def _implicit_jvp(primals, tangents, *, solver):
     values, rates = eqx.filter_jvp(rows, (problem,), (tangents[0],))
     x_dot, F_dot = (jnp.zeros_like(v) if r is None else r for v, r in zip(values, rates, strict=True))
     at = evaluate(problem, out.x, out.y)._replace(active=out.active)
-    S = schur_complement(problem, at)
+    X = problem.tangent(at.x, at.aux)
+    S = schur_complement(problem, at, X)
     y_dot = -solve_vector(S, F_dot)
     # Redundant contacts have no unique percussions but a unique motion: any solution for them will do.
     y_dot = jax.lax.cond(jnp.all(jnp.isfinite(y_dot)), lambda: y_dot, lambda: -basic_solution(S, F_dot[:, None])[:, 0])
     out_dot = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
-    return out, out_dot._replace(x=x_dot + at.X @ y_dot, y=y_dot)
+    return out, out_dot._replace(x=x_dot + X @ y_dot, y=y_dot)

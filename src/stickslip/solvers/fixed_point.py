@@ -41,7 +41,8 @@ class FixedPoint(Solver):
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         b = problem.inclusions.n_bilateral
-        x, _, X = problem.correct(x, y)
+        x, _, aux = problem.correct(x, y)
+        X = problem.tangent(x, aux)
         # Held during all iterations ("inexact Newton"); bilateral rows may be redundant.
         J = problem.sensitivity(x, X)
         J_inverse = basic_solution(J[:b, :b], jnp.eye(b))

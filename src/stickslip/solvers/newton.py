@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..laws import ActiveSet
-from ..linalg import solve_vector
+from ..linalg import inverse, solve_vector
 from ..results import RESULTS, unless
 from .base import Solver
 from .problem import Problem, Solve
@@ -19,7 +19,7 @@ class Point(NamedTuple):
 
     x: Array
     y: Array
-    X: Array
+    aux: Any  # what X = dx/dy is made of
     phi: Array
     psi: Array
     active: ActiveSet
@@ -32,22 +32,34 @@ class Point(NamedTuple):
 
 def evaluate(problem: Problem, x: Array, y: Array) -> Point:
     """The residual (6.5) of the problem, with x corrected for y."""
-    x, phi, X = problem.correct(x, y)
+    x, phi, aux = problem.correct(x, y)
     psi, mu = problem.psi(x), problem.mu(y)
     active = problem.inclusions.active_set(psi, mu)
-    return Point(x, y, X, phi, psi, active, problem.inclusions.residual(active, psi, mu))
+    return Point(x, y, aux, phi, psi, active, problem.inclusions.residual(active, psi, mu))
 
 
-def schur_complement(problem: Problem, at: Point) -> Array:
+def schur_complement(problem: Problem, at: Point, X: Array) -> Array:
     """dF/dy with x eliminated and the active set held, (6.13)."""
     _, along = jax.linearize(lambda psi, mu: problem.inclusions.residual(at.active, psi, mu), at.psi, problem.mu(at.y))
-    return jax.vmap(along, in_axes=1, out_axes=1)(problem.sensitivity(at.x, at.X), problem.mu_sensitivity(at.y))
+    return jax.vmap(along, in_axes=1, out_axes=1)(problem.sensitivity(at.x, X), problem.mu_sensitivity(at.y))
+
+
+def squared_norm(rows: Array) -> Array:
+    return jnp.sum(rows * rows)
 
 
 def weights(rows: Array, unknowns: int, mu: Array, atol: Any, rtol: Any) -> Array:
     """The scaling of (6.7), never below the round-off of the percussions in the rows."""
     round_off = 8.0 * jnp.finfo(rows.dtype).eps * jnp.max(jnp.abs(mu), initial=0.0)
     return unknowns * (atol + rtol * jnp.abs(rows) + round_off)
+
+
+class _Held(NamedTuple):
+    """Factors kept over iterations, with the active set they were made for."""
+
+    X: Array
+    S_inverse: Array
+    active: ActiveSet
 
 
 class SemismoothNewton(Solver):
@@ -58,26 +70,7 @@ class SemismoothNewton(Solver):
     max_iterations: int = eqx.field(default=20, static=True)
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        start = evaluate(problem, x, y)
-        unknowns = x.shape[0] + y.shape[0]
-        s = weights(start.rows, unknowns, problem.mu(y), self.atol, self.rtol)
-
-        def error(at: Point) -> Array:
-            scaled = at.rows / s
-            return jnp.sum(scaled * scaled)
-
-        def unfinished(state):
-            _, e, k = state
-            return (e >= 1.0) & (k < self.max_iterations)
-
-        def step(state):
-            at, _, k = state
-            dy = solve_vector(schur_complement(problem, at), -at.F)
-            at = evaluate(problem, at.x + at.X @ dy, at.y + dy)
-            return at, error(at), k + 1
-
-        at, e, k = jax.lax.while_loop(unfinished, step, (start, error(start), jnp.asarray(0)))
-        failed = ~(e < 1.0)  # also true for nan
+        at, e, k = (self._held if problem.inexact else self._exact)(problem, x, y)
         return Solve(
             at.x,
             at.y,
@@ -86,5 +79,61 @@ class SemismoothNewton(Solver):
             jnp.asarray(0),
             at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            unless(~failed, RESULTS.newton_not_converged),
+            unless(e < 1.0, RESULTS.newton_not_converged),  # a nan is not below 1
         )
+
+    def _scales(self, problem: Problem, start: Point) -> Array:
+        unknowns = start.x.shape[0] + start.y.shape[0]
+        return weights(start.rows, unknowns, problem.mu(start.y), self.atol, self.rtol)
+
+    def _exact(self, problem: Problem, x: Array, y: Array) -> tuple[Point, Array, Array]:
+        """Algorithm 1."""
+        start = evaluate(problem, x, y)
+        s = self._scales(problem, start)
+
+        def unfinished(state):
+            _, e, k = state
+            return (e >= 1.0) & (k < self.max_iterations)
+
+        def step(state):
+            at, _, k = state
+            X = problem.tangent(at.x, at.aux)
+            dy = solve_vector(schur_complement(problem, at, X), -at.F)
+            at = evaluate(problem, at.x + X @ dy, at.y + dy)
+            return at, squared_norm(at.rows / s), k + 1
+
+        return jax.lax.while_loop(unfinished, step, (start, squared_norm(start.rows / s), jnp.asarray(0)))
+
+    def _held(self, problem: Problem, x: Array, y: Array) -> tuple[Point, Array, Array]:
+        """The same iteration with S^-1 and X held while the active set stays and the error falls well.
+
+        Written so that the (large) program of `evaluate` appears once: it is what takes time to compile.
+        """
+        shapes = jax.eval_shape(lambda: evaluate(problem, x, y))
+        nothing, n = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes), y.shape[0]
+        nothing = nothing._replace(x=x, y=y, aux=None)
+        held = _Held(jnp.zeros((x.shape[0], n)), jnp.zeros((n, n)), nothing.active)
+
+        def factor(at: Point) -> _Held:
+            X = problem.tangent(at.x, at.aux)
+            return _Held(X, inverse(schur_complement(problem, at, X)), at.active)
+
+        def unfinished(state):
+            _, _, e, k, _ = state
+            return (e >= 1.0) & (k <= self.max_iterations)
+
+        def step(state):
+            at, s, e_before, k, held = state
+            # the update that the last evaluation asked for, zero at first
+            dy = jnp.where(k > 0, -held.S_inverse @ at.F, 0.0)
+            at = evaluate(problem, at.x + held.X @ dy, at.y + dy)
+            s = jnp.where(k == 0, self._scales(problem, at), s)
+            e = squared_norm(at.rows / s)
+            changed = ~jnp.all(at.active.normal == held.active.normal) | ~jnp.all(at.active.stick == held.active.stick)
+            stale = (e >= 1.0) & ((k == 0) | changed | (e > 0.01 * e_before))  # squared: a factor of ten in the norm
+            held = jax.lax.cond(stale, lambda: factor(at), lambda: held)
+            return at._replace(aux=None), s, e, k + 1, held
+
+        start = (nothing, jnp.ones_like(nothing.rows), jnp.asarray(jnp.inf), jnp.asarray(0), held)
+        at, _, e, k, _ = jax.lax.while_loop(unfinished, step, start)
+        return at, e, k - 1

@@ -103,9 +103,18 @@ class Problem(eqx.Module):
         """Whether phi needs iterations even without multipliers."""
         return False
 
+    @property
+    def inexact(self) -> bool:
+        """Whether `correct` and X are approximate anyway, so that one factorisation serves several iterations."""
+        return False
+
     @abc.abstractmethod
-    def correct(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
-        """(x corrected, phi(x, y) before, X = dx/dy). phi is empty where x follows from y exactly."""
+    def correct(self, x: Array, y: Array) -> tuple[Array, Array, Any]:
+        """(x corrected, phi(x, y) before, what `tangent` needs). phi is empty where x follows from y exactly."""
+
+    def tangent(self, x: Array, aux: Any) -> Array:
+        """X = dx/dy."""
+        return aux
 
     @abc.abstractmethod
     def psi(self, x: Array) -> Array:
