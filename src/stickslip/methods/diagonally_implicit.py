@@ -70,6 +70,7 @@ class StageByStage(Method):
         tableau, s = self.tableau, self.tableau.stages
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
         n_y = dynamics.n_y
+        first = 1 if self._explicit_first else 0
         one = jnp.ones((1, 1))
         a = tableau.A[-1, -1]  # the same in all implicit stages
         T_inverse = motion_inverse(dynamics, t, q, u, dt, a * one, a * one)
@@ -85,7 +86,7 @@ class StageByStage(Method):
                 inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one, one / a,
                 T_inverse, (0,),
             )  # fmt: skip
-            y = a * dt * memory.P
+            y = a * jnp.where(i > first, dPi[i - 1], dt * carried.force)
             Q = q_base + a * dt * dynamics.q_dot(t, q_base, u_base)
             out = self.solver.solve(stage, jnp.concatenate([Q, u_base]), y)
             Q, U = out.x[: dynamics.nq], out.x[dynamics.nq :]
@@ -103,7 +104,7 @@ class StageByStage(Method):
             impulse = dt * dynamics.h(t, q, u) + W @ dPi[0]
             dU = dU.at[0].set(dynamics.solve_M(t, q, impulse[:, None])[:, 0])
             dQ = dQ.at[0].set(dt * dynamics.q_dot(t, q, u))
-        implicit = jnp.arange(1 if self._explicit_first else 0, s)
+        implicit = jnp.arange(first, s)
         (dQ, dU, dPi), outs = jax.lax.scan(stage, (dQ, dU, dPi), implicit)
         solves: list[Solve] = [jax.tree.map(lambda x, i=i: x[i], outs) for i in range(len(implicit))]
         last = solves[-1]

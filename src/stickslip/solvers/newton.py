@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..laws import ActiveSet
-from ..linalg import inverse, solve_vector
+from ..linalg import Eliminated, eliminate
 from ..results import RESULTS, unless
 from .base import Solver
 from .problem import Problem, Solve
@@ -58,7 +58,7 @@ class _Held(NamedTuple):
     """Factors kept over iterations, with the active set they were made for."""
 
     X: Array
-    S_inverse: Array
+    S: Eliminated
     active: ActiveSet
 
 
@@ -98,25 +98,26 @@ class SemismoothNewton(Solver):
         def step(state):
             at, _, k = state
             X = problem.tangent(at.x, at.aux)
-            dy = solve_vector(schur_complement(problem, at, X), -at.F)
+            dy = eliminate(schur_complement(problem, at, X), problem.inclusions.coupled(at.active)).apply(-at.F)
             at = evaluate(problem, at.x + X @ dy, at.y + dy)
             return at, squared_norm(at.rows / s), k + 1
 
         return jax.lax.while_loop(unfinished, step, (start, squared_norm(start.rows / s), jnp.asarray(0)))
 
     def _held(self, problem: Problem, x: Array, y: Array) -> tuple[Point, Array, Array]:
-        """The same iteration with S^-1 and X held while the active set stays and the error falls well.
+        """The same iteration with S and X held while the active set stays and the error falls well.
 
         Written so that the (large) program of `evaluate` appears once: it is what takes time to compile.
         """
         shapes = jax.eval_shape(lambda: evaluate(problem, x, y))
         nothing, n = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes), y.shape[0]
         nothing = nothing._replace(x=x, y=y, aux=None)
-        held = _Held(jnp.zeros((x.shape[0], n)), jnp.zeros((n, n)), nothing.active)
+        held = _Held(jnp.zeros((x.shape[0], n)), Eliminated(jnp.zeros((n, n)), jnp.ones(n, dtype=bool)), nothing.active)
 
         def factor(at: Point) -> _Held:
             X = problem.tangent(at.x, at.aux)
-            return _Held(X, inverse(schur_complement(problem, at, X)), at.active)
+            S = schur_complement(problem, at, X)
+            return _Held(X, eliminate(S, problem.inclusions.coupled(at.active)), at.active)
 
         def unfinished(state):
             _, _, e, k, _ = state
@@ -125,7 +126,7 @@ class SemismoothNewton(Solver):
         def step(state):
             at, s, e_before, k, held = state
             # the update that the last evaluation asked for, zero at first
-            dy = jnp.where(k > 0, -held.S_inverse @ at.F, 0.0)
+            dy = jnp.where(k > 0, held.S.apply(-at.F), 0.0)
             at = evaluate(problem, at.x + held.X @ dy, at.y + dy)
             s = jnp.where(k == 0, self._scales(problem, at), s)
             e = squared_norm(at.rows / s)

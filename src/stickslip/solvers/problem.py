@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..laws import ActiveSet, StackedLaws
@@ -71,6 +72,14 @@ class Inclusions(eqx.Module):
         _, mu_N, mu_F = self.split(mu)
         laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho.F, self.may_stick, self.duration)
         return jnp.concatenate([psi_b, laws])
+
+    def coupled(self, active: ActiveSet) -> Bool[Array, " n_y"]:
+        """Rows of `residual` that are more than "this multiplier is zero": what a linear solver has to look at."""
+        laws = self.laws
+        contact = np.maximum(np.asarray(laws.contact_of, dtype=int), 0)
+        constant = np.asarray(laws.contact_of, dtype=int) < 0
+        balls = active.stick | constant | active.normal[contact] if laws.n_N else active.stick | constant
+        return jnp.concatenate([jnp.ones(self.n_bilateral, dtype=bool), active.normal, laws.set.expand(balls)])
 
     def project(self, psi: Array, mu: Array, rho: ProxParameters) -> Array:
         """(6.14b) on the unilateral rows; bilateral rows stay."""
