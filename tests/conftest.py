@@ -9,6 +9,8 @@ import stickslip as ss
 from stickslip.methods import REGISTRY
 
 METHODS = sorted(REGISTRY)
+# One of each kind, for what is expensive to compile for all.
+REPRESENTATIVE = ["moreau", "shifted-moreau", "rattle", "lobatto3", "radau2", "lobattoc2", "sdirk2", "trbdf2"]
 
 
 @lru_cache(maxsize=256)
@@ -32,4 +34,9 @@ def slope(dts, errors):
 
 @pytest.fixture(params=METHODS)
 def method(request):
+    return request.param
+
+
+@pytest.fixture(params=REPRESENTATIVE)
+def kind(request):
     return request.param

@@ -31,14 +31,14 @@ class Skate(ss.System):
         return jnp.array([-jnp.sin(q[2]) * u[0] + jnp.cos(q[2]) * u[1]])
 
 
-def test_a_velocity_constraint_holds_at_the_end_of_each_step(method):
+def test_a_velocity_constraint_holds_at_the_end_of_each_step(kind):
     w, t1 = 2.0, 1.0
     errors, dts = [], [2e-2, 1e-2, 5e-3]
     for dt in dts:
-        sol = ss.simulate(Skate(), REGISTRY[method](), [0.0, 0.0, 0.0], [0.0, 0.0, w], t1=t1, dt=dt)
+        sol = ss.simulate(Skate(), REGISTRY[kind](), [0.0, 0.0, 0.0], [0.0, 0.0, w], t1=t1, dt=dt)
         exact = 2.0 * np.array([np.sin(w) ** 2 / (2 * w**2), (2 * w - np.sin(2 * w)) / (4 * w**2)])
         errors.append(np.abs(sol.q[-1, :2] - exact).max())
-    if method == "rattle":
+    if kind == "rattle":
         rate = [-np.sin(p) * ux + np.cos(p) * uy for p, ux, uy in zip(sol.q[:, 2], sol.u[:, 0], sol.u[:, 1], strict=True)]
         assert np.abs(rate).max() < 1e-10
     assert slope(dts, errors) > 0.8  # first order: the constraint turns (see the notes on turning directions)
@@ -64,11 +64,11 @@ class Piston(ss.System):
         return (ss.Contact(),)
 
 
-def test_a_mass_rides_on_a_moving_table(method):
+def test_a_mass_rides_on_a_moving_table(kind):
     """A w^2 = 1 < g: it never leaves."""
-    sol = ss.simulate(Piston(), REGISTRY[method](), [0.0], [0.1], t1=1.0, dt=1e-3)
+    sol = ss.simulate(Piston(), REGISTRY[kind](), [0.0], [0.1], t1=1.0, dt=1e-3)
     table = 0.01 * np.sin(10 * sol.t)
-    tolerance = 1e-9 if REGISTRY[method]().level == "position" else 2e-3
+    tolerance = 1e-9 if REGISTRY[kind]().level == "position" else 2e-3
     assert np.abs(sol.q[:, 0] - table).max() < tolerance
     f = sol.forces()
     assert f.la_N[-1, 0] == pytest.approx(9.81 - np.sin(10 * sol.t[-1]), abs=1e-2)
@@ -102,8 +102,8 @@ class Brake(ss.System):
         return (ss.FrictionElement(self.F, dim=2),)
 
 
-def test_a_friction_element_brakes_with_its_force_and_holds(method):
-    sol = ss.simulate(Brake(), REGISTRY[method](), [0.0, 0.0], [0.6, -0.8], t1=1.0, dt=1e-2)
+def test_a_friction_element_brakes_with_its_force_and_holds(kind):
+    sol = ss.simulate(Brake(), REGISTRY[kind](), [0.0, 0.0], [0.6, -0.8], t1=1.0, dt=1e-2)
     assert np.linalg.norm(sol.q[-1]) == pytest.approx(1.0 / (2 * 2.0), abs=1.1e-2)  # v^2/(2 F)
     moving = np.linalg.norm(sol.u, axis=1) > 1e-9
     assert sol.t[np.argmin(moving)] == pytest.approx(0.5, abs=1.01e-2)
@@ -134,14 +134,19 @@ def test_the_shifted_scheme_is_moreaus_to_round_off(name):
 ALL_CASES = [(n, c) for n in ss.benchmarks.names() for c in ss.benchmarks.cases(n)]
 
 
+WITH_CONTACT = [n for n in ss.benchmarks.names() if ss.benchmarks.load(n).system.laws]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POSITION_LEVEL)
-@pytest.mark.parametrize(("benchmark", "case"), ALL_CASES)
-def test_position_level_methods_never_penetrate(name, benchmark, case):
-    t1 = 1.0 if benchmark == "tippedisk" else None
-    sol = run(benchmark, case, name, t1=t1)
-    properties.no_penetration(sol)
-    properties.energy_is_not_gained(sol, relative=2e-4 if benchmark == "slider-crank" else 1e-4)
-    assert sol.result == ss.RESULTS.successful
+@pytest.mark.parametrize("benchmark", WITH_CONTACT)
+def test_position_level_methods_never_penetrate(name, benchmark):
+    for case in ss.benchmarks.cases(benchmark):
+        sol = run(benchmark, case, name, t1=0.3 if benchmark == "tippedisk" else None)
+        properties.no_penetration(sol)
+        # symplectic schemes oscillate, and stage values of a Radau step are not exactly dissipative
+        properties.energy_is_not_gained(sol, relative=2e-4)
+        assert sol.result == ss.RESULTS.successful
 
 
 @pytest.mark.parametrize("name", [m for m in METHODS if m not in POSITION_LEVEL])
@@ -153,7 +158,7 @@ def test_velocity_level_methods_penetrate_less_with_smaller_steps(name):
 
 def test_every_method_states_its_facts(method):
     m = REGISTRY[method]()
-    assert m.order in (1, 2)
+    assert m.order in range(1, 6)
     assert m.level in ("position", "velocity")
     assert len(m.reference) > 20
     sol = run("bouncing-ball", 1, method)

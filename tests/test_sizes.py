@@ -1,5 +1,7 @@
 """Any part of the contract may be absent: every combination runs, with every method."""
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,6 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from conftest import METHODS
 from stickslip.methods import REGISTRY
 
 
@@ -42,8 +43,13 @@ class Parts(ss.System):
         return contact + ((ss.FrictionElement(1.0),) if "E" in self.parts else ())
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("parts", ["", "g", "v", "N", "E", "NF", "gv", "gN", "vNF", "NFE", "gvNFE"])
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        *itertools.product(["moreau", "rattle"], ["", "g", "v", "N", "E", "NF", "gv", "gN", "vNF", "NFE", "gvNFE"]),
+        *itertools.product(["shifted-moreau", "radau2", "lobatto3", "trbdf2"], ["", "gv", "N", "vNF", "gvNFE"]),
+    ],
+)
 def test_any_combination_runs(name, parts):
     system, t1 = Parts(parts), 0.5
     q0, u0 = jnp.array([0.0, 0.0, 0.4]), jnp.array([0.0 if "g" in parts else 1.0, 0.0, 0.0])
@@ -62,7 +68,7 @@ def test_any_combination_runs(name, parts):
     assert forces.la_N.shape == sol.P_N.shape
     assert np.isfinite(forces.u_dot).all()
     assert ss.initial_state(system, q0, u0).u_dot[2] == pytest.approx(-10.0 + (0.5 if "E" in parts else 0.0))
-    if parts in ("", "vNF"):
+    if parts == "" or (name, parts) == ("rattle", "vNF"):
         batch = jax.vmap(lambda z: ss.simulate(system, REGISTRY[name](), jnp.array([0.0, 0.0, z]), u0, t1=0.1, dt=1e-2).q)(
             jnp.array([0.3, 0.4])
         )

@@ -17,38 +17,45 @@ def end(method, mu=0.2, e_N=0.3, omega=50.0, y=1.0, t1=0.9):
     return ss.simulate(system, REGISTRY[method](), q0, u0, t1=t1, dt=1e-2)
 
 
+POINT = jnp.array([0.2, 0.3, 50.0, 1.0])  # mu, e_N, omega, y
+
+
+def final(method):
+    def f(p):
+        s = end(method, *p)
+        return jnp.concatenate([s.q[-1], s.u[-1], s.P_N.sum(0)])
+
+    return f
+
+
 def test_jit_gives_the_same_run(method):
     eager, traced = end(method), jax.jit(lambda: end(method))()
-    parts = lambda sol: jax.tree.leaves((sol.t, sol.q, sol.u, sol.P_N, sol.P_F, sol.stats))
+    parts = lambda sol: jax.tree.leaves((sol.t, sol.q, sol.u, sol.P_N, sol.P_F))
     for a, b in zip(parts(eager), parts(traced), strict=True):
-        assert a == pytest.approx(np.asarray(b), abs=1e-12)
+        assert a == pytest.approx(np.asarray(b), abs=1e-11)
+    assert eager.stats.newton_iterations.shape == traced.stats.newton_iterations.shape
 
 
-def test_vmap_over_parameters_agrees_with_single_runs(method):
-    mus = jnp.array([0.0, 0.1, 0.2, 0.5])
-    batch = jax.vmap(lambda mu: end(method, mu=mu))(mus)
-    assert batch.q.shape == (4, 91, 3)
+def test_vmap_over_parameters_and_starts_agrees_with_single_runs(method):
+    points = jnp.array([[0.0, 0.3, 50.0, 1.0], [0.2, 0.0, 10.0, 0.8], [0.5, 1.0, -20.0, 0.5]])
+    batch = jax.vmap(lambda p: end(method, *p))(points)
+    assert batch.q.shape == (3, 91, 3)
     assert (np.asarray(batch.result._value) == 0).all()
-    for i, mu in enumerate(mus):
-        assert np.asarray(batch.u[i]) == pytest.approx(end(method, mu=float(mu)).u, abs=1e-10)
+    for i, p in enumerate(points):
+        single = end(method, *(float(x) for x in p))
+        assert np.asarray(batch.q[i]) == pytest.approx(single.q, abs=1e-9)
+        assert np.asarray(batch.P_N[i]) == pytest.approx(single.P_N, abs=1e-9)
 
 
-def test_vmap_over_initial_states_agrees_with_single_runs(method):
-    heights = jnp.array([0.5, 0.8, 1.0])
-    batch = jax.vmap(lambda y: end(method, y=y))(heights)
-    for i, y in enumerate(heights):
-        assert np.asarray(batch.q[i]) == pytest.approx(end(method, y=float(y)).q, abs=1e-10)
-
-
-@pytest.mark.parametrize("name", ["mu", "e_N", "omega"])
-def test_jacfwd_through_impacts_agrees_with_differences(method, name):
-    at = {"mu": 0.2, "e_N": 0.3, "omega": 50.0}[name]
-    final = jax.jit(lambda x: (lambda s: jnp.concatenate([s.q[-1], s.u[-1], s.P_N.sum(0)]))(end(method, **{name: x})))
-    derivative = jax.jit(jax.jacfwd(final))(at)
-    eps = 1e-6 * at
-    difference = (final(at + eps) - final(at - eps)) / (2 * eps)
-    assert np.abs(difference).max() > 1e-3  # it matters
-    assert np.asarray(derivative) == pytest.approx(np.asarray(difference), rel=1e-5, abs=1e-7)
+def test_jacfwd_through_impacts_agrees_with_differences(method):
+    """With respect to mu, e_N and omega; the height moves the time of the impact, see the README."""
+    f = jax.jit(final(method))
+    derivative = np.asarray(jax.jit(jax.jacfwd(final(method)))(POINT))
+    for k in range(3):
+        step = jnp.zeros(4).at[k].set(1e-6 * POINT[k])
+        difference = np.asarray((f(POINT + step) - f(POINT - step)) / (2e-6 * POINT[k]))
+        assert np.abs(difference).max() > 1e-3  # it matters
+        assert derivative[:, k] == pytest.approx(difference, rel=1e-5, abs=1e-6)
 
 
 def test_jacfwd_through_the_slider_crank_agrees_with_differences():

@@ -2,6 +2,8 @@
 
 from . import _setup as _setup  # isort: skip  (double precision before anything is computed)
 from . import benchmarks as benchmarks
+from .convergence import Convergence as Convergence
+from .convergence import convergence as convergence
 from .initial import InitialState as InitialState
 from .initial import initial_state as initial_state
 from .laws import Contact as Contact

@@ -1,4 +1,4 @@
-"""The command line: `stickslip list`, `stickslip run NAME`, `stickslip demo`."""
+"""The command line: `stickslip list`, `run NAME`, `convergence NAME`, `demo`."""
 
 import os
 import sys
@@ -61,19 +61,16 @@ def run(
     import numpy as np
 
     from . import benchmarks
-    from .methods import REGISTRY
+    from .methods import by_name
     from .results import SimulationError
     from .simulate import simulate
-    from .validate import nearest
 
     for option, file, suffixes in (("--plot", plot, (".png", ".pdf", ".svg")), ("--save", save, (".npz",))):
         if file is not None and file.suffix not in suffixes:
             raise fail(f"{option} {file}: the file must end in {' or '.join(suffixes)}")
     try:
         b = benchmarks.load(name, case)
-        if method is not None and method not in REGISTRY:
-            raise nearest("method", method, REGISTRY)
-        chosen = b.method if method is None else REGISTRY[method]()
+        chosen = b.method if method is None else by_name(method)
         sol = simulate(b.system, chosen, b.q0, b.u0, t1=b.t1 if t1 is None else t1, dt=b.dt if dt is None else dt)
     except ValueError as error:
         raise fail(str(error)) from None
@@ -101,6 +98,38 @@ def run(
         columns = {key: getattr(sol, key) for key in ("t", "q", "u", "P_g", "P_gamma", "P_N", "P_F")}
         np.savez(save, **columns, g_N=sol.g_N())
         console.print(f"wrote {save}", highlight=False)
+
+
+@app.command()
+def convergence(
+    name: Annotated[str, typer.Argument(help="a benchmark, see `stickslip list`")],
+    methods: Annotated[str, typer.Option(help="names with commas between")] = "rattle,radau2,lobatto3",
+    case: Annotated[int, typer.Option(help="which case of the benchmark")] = 1,
+    t1: Annotated[float | None, typer.Option(help="end time; default: the benchmark's")] = None,
+    steps: Annotated[str, typer.Option(help="numbers of steps with commas between")] = "16,32,64,128,256",
+    plot: Annotated[Path | None, typer.Option(help="write a picture here")] = None,
+) -> None:
+    """Measure the order of methods on a benchmark: errors in the norm S3 (4.56) against a fine run."""
+    from . import benchmarks
+    from .convergence import convergence as measure
+    from .methods import by_name
+    from .results import SimulationError
+
+    try:
+        b = benchmarks.load(name, case)
+        end = b.t1 if t1 is None else t1
+        chosen = {key: by_name(key) for key in methods.split(",")}
+        with console.status("running"):
+            out = measure(b, chosen, [end / int(n) for n in steps.split(",")], t1=end)
+    except ValueError as error:
+        raise fail(str(error)) from None
+    except SimulationError as error:
+        Console(stderr=True).print(f"[red]failed:[/red] {error}", highlight=False)
+        raise typer.Exit(1) from None
+    console.print(out.table(f"{name}, case {case}, t1 = {end:g}"))
+    if plot is not None:
+        out.plot(plot, f"{name}, case {case}")
+        console.print(f"wrote {plot}", highlight=False)
 
 
 @app.command()

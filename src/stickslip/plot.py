@@ -127,3 +127,21 @@ def tippedisk(sol: Solution, b: Benchmark, file: str | Path) -> None:
     c.plot(list(b.reference["theta"]), list(b.reference["theta"].values()), "ko", ms=3)
     c.set(title=r"inclination $\theta$", xlabel="t")
     _finish(figure, file)
+
+
+def convergence_plot(result: Any, title: str, file: str | Path) -> None:
+    """Errors over step sizes in q and u, with the measured order of each."""
+    from matplotlib.ticker import NullFormatter
+
+    figure, ((a, b),) = _axes(1, 2, title, (9.0, 4.2))
+    markers = "osd^v<>ph*+x"
+    for axis, quantity in ((a, "q"), (b, "u")):
+        smallest = 1.0
+        for i, (name, errors) in enumerate(result.errors.items()):
+            label = f"{name} ({result.order(name, quantity):.2f})"
+            axis.loglog(result.dts, errors[quantity], marker=markers[i % len(markers)], ms=4, lw=1, label=label)
+            smallest = min(smallest, errors[quantity][errors[quantity] > 0].min(initial=1.0))
+        axis.set(title=f"error in {quantity}", xlabel="dt", ylim=(max(smallest / 10, 1e-17), None))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.legend(fontsize=7, title="method (measured order)", title_fontsize=7, loc="upper left")
+    _finish(figure, file)

@@ -179,7 +179,7 @@ def simulate(
 
 
 def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, Any]:
-    thorough, method = method, _with_solver(method, method.solver.first_try())
+    thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
     carry, start = _begin(system, method, clock, q, u)
     check_start(start, float(clock.t0))
@@ -208,7 +208,8 @@ def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tupl
     return carry, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result
 
 
-def _with_solver(method: Method, solver: Any) -> Method:
+def with_solver(method: Method, solver: Any) -> Method:
+    """The same method with another solver."""
     return eqx.tree_at(lambda m: m.solver, method, solver, is_leaf=lambda x: x is method.solver)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..validate import nearest
-from . import bouncing_ball, mass_on_slope, pendulum, slider_crank, tippedisk
+from . import bouncing_ball, bouncing_ball_1d, mass_on_slope, pendulum, slider_crank, tippedisk
 from .base import Benchmark as Benchmark
 
 _MODULES: dict[str, Any] = {
@@ -12,6 +12,7 @@ _MODULES: dict[str, Any] = {
     "mass-on-slope": mass_on_slope,
     "tippedisk": tippedisk,
     "pendulum": pendulum,
+    "bouncing-ball-1d": bouncing_ball_1d,
 }
 
 

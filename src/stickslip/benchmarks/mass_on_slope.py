@@ -1,7 +1,8 @@
 """A point mass falls and slides on the slope y = exp(-x) until it sticks (S0 section 5.3, S1, S3 section 7.7).
 
 The test of order: cases 1 and 2 start on the slope at rest and downhill and are smooth until they stick; case 3 starts
-uphill and reverses its slip; case 4 is dropped on the slope. The mass cancels from the motion.
+uphill and reverses its slip; case 4 is dropped on the slope. These are S0's, with m = pi. Cases 5 and 6 are S1's and S3's,
+with m = 1: at rest on the slope, and the drop. The mass cancels from the motion.
 """
 
 import math
@@ -66,15 +67,18 @@ _REFERENCE = {
         "stick_time": 2.2197854242, "stick_x": 2.9204391164,
     },
     4: _DROPPED,
+    5: _ON_SLOPE,
+    6: _DROPPED,
 }  # fmt: skip
 CASES = tuple(_REFERENCE)
 
 
 def load(case: int = 1) -> Benchmark:
-    height, speed = {1: (1.0, 0.0), 2: (1.0, 1.0), 3: (1.0, -1.0), 4: (1.5, 0.0)}[case]
-    system = MassOnSlope()
+    starts = {1: (1.0, 0.0), 2: (1.0, 1.0), 3: (1.0, -1.0), 4: (1.5, 0.0), 5: (1.0, 0.0), 6: (1.5, 0.0)}
+    height, speed = starts[case]
+    system = MassOnSlope() if case <= 4 else MassOnSlope(m=1.0)
     return Benchmark(
         "mass-on-slope", case, system, jnp.array([0.0, height]), speed * system.tangent(jnp.zeros(())),
-        t1=3.28, dt=1e-2, method=Rattle(), source="S0 section 5.3",
+        t1=3.28, dt=1e-2, method=Rattle(), source="S0 section 5.3" if case <= 4 else "S1; S3 section 7.7",
         reference={"source": _SOURCE, **_REFERENCE[case]},
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from ..validate import nearest
 from .base import Method as Method
 from .diagonally_implicit import SDIRK2 as SDIRK2
 from .diagonally_implicit import SDIRK3 as SDIRK3
@@ -18,6 +19,18 @@ from .shifted_moreau import ShiftedMoreau as ShiftedMoreau
 from .shifted_moreau import recovered_positions as recovered_positions
 from .shifted_moreau import shifted_start as shifted_start
 
+
+def by_name(name: str) -> Method:
+    """A method from what a person types: a name of the registry, or a family with a number of stages ("radau4")."""
+    if name in REGISTRY:
+        return REGISTRY[name]()
+    family = name.rstrip("0123456789")
+    if family in FAMILIES and family != name:
+        return FAMILIES[family](int(name[len(family) :]))
+    raise nearest("method", name, REGISTRY)
+
+
+FAMILIES: dict[str, Callable[[int], Method]] = {"lobatto": LobattoIIIAB, "radau": RadauIIA, "lobattoc": LobattoIIIC}
 # Names a person types -> how to make the method.
 REGISTRY: dict[str, Callable[..., Method]] = {
     "moreau": MoreauMidpoint,

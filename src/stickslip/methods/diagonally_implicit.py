@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..initial import acceleration_level, contact_state
-from ..solvers import ProxParameters, Solve, Solver
+from ..solvers import Solve, Solver
 from ..tableaus import ButcherTableau, sdirk2, sdirk3, tr_bdf2, tr_theta, trx2
 from .base import Method, Step, default_solver
 from .projected import Memory, project, start
@@ -110,9 +110,7 @@ class StageByStage(Method):
         last = solves[-1]
         q1, u1 = dynamics.normalize(last.x[: dynamics.nq]), last.x[dynamics.nq :]
         P = A[-1] @ dPi
-        u1, P, memory, second = project(
-            self.solver, dynamics, t1, dt, q1, u1, P, last.active.normal, memory, self.projected
-        )
+        u1, P, memory, second = project(self.solver, dynamics, t1, dt, q1, u1, P, last.active.normal, memory, self.projected)
         if self._explicit_first:  # counted as a solve of no iterations
             solves.insert(0, jax.tree.map(jnp.zeros_like, solves[0]))
         active = (second or (last,))[-1].active
