@@ -97,7 +97,7 @@ def test_free_flight_is_exact(method):
     sol = run("bouncing-ball", 1, method)
     flight = sol.t < 0.41
     assert sol.u[flight, 1] == pytest.approx(-G * sol.t[flight], abs=1e-12)
-    if method != "shifted-moreau":
+    if method not in ("shifted-moreau", "radau1"):  # Euler methods are not
         assert sol.q[flight, 1] == pytest.approx(1 - G * sol.t[flight] ** 2 / 2, abs=1e-12)
 
 

@@ -101,7 +101,7 @@ def convergence(
     if isinstance(reference, Solution):
         fine = reference
     else:
-        method = RadauIIA(3) if reference is None else reference
+        method = RadauIIA(stages=3) if reference is None else reference
         fine = simulate(system, with_solver(method, tight), q0, u0, t0=t0, t1=t1, dt=(t1 - t0) / (refine * max(steps)))
     n_fine = len(fine.t) - 1
     for dt, n in zip(dts, steps, strict=True):

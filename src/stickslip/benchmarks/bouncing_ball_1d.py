@@ -54,7 +54,8 @@ class LcpStep(NamedTuple):
     @property
     def label(self) -> int:
         """S3's number of the case for two stages: 1 both, 2 first only, 3 second only, 4 none."""
-        return {(True, True): 1, (True, False): 2, (False, True): 3, (False, False): 4}[self.contact[:2]]
+        first, second = self.contact[:2]
+        return {(True, True): 1, (True, False): 2, (False, True): 3, (False, False): 4}[first, second]
 
 
 def naive_step(tableau: ButcherTableau, y: float, u: float, h: float) -> list[LcpStep]:
@@ -72,7 +73,7 @@ def naive_step(tableau: ButcherTableau, y: float, u: float, h: float) -> list[Lc
         w[closed] = 0.0
         if (z >= -1e-12).all() and (w >= -1e-12).all():
             u1 = u + tableau.b @ (-h * one + np.linalg.solve(A, z))  # (4.76b), (4.77)
-            found.append(LcpStep(contact, w[-1], u1, z, w))
+            found.append(LcpStep(contact, float(w[-1]), float(u1), z, w))
     return found
 
 
@@ -97,5 +98,5 @@ def load(case: int = 1) -> Benchmark:
     }
     return Benchmark(
         "bouncing-ball-1d", case, Ball1D(), jnp.array([1.0]), jnp.array([-1.0]),
-        t1=6.0, dt=3.0, method=RadauIIA(2, projected=False), source="S3 Example 4.12", reference=reference,
+        t1=6.0, dt=3.0, method=RadauIIA(stages=2, projected=False), source="S3 Example 4.12", reference=reference,
     )  # fmt: skip

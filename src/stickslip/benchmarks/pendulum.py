@@ -45,5 +45,5 @@ def load(case: int = 1) -> Benchmark:
     }  # fmt: skip
     return Benchmark(
         "pendulum", case, Pendulum(), jnp.array([1.0, 0.0]), jnp.zeros(2),
-        t1=2.5, dt=1e-2, method=RadauIIA(2), source="S3 Example 4.9", reference=reference,
+        t1=2.5, dt=1e-2, method=RadauIIA(stages=2), source="S3 Example 4.9", reference=reference,
     )  # fmt: skip

@@ -26,23 +26,23 @@ def by_name(name: str) -> Method:
         return REGISTRY[name]()
     family = name.rstrip("0123456789")
     if family in FAMILIES and family != name:
-        return FAMILIES[family](int(name[len(family) :]))
+        return FAMILIES[family](stages=int(name[len(family) :]))
     raise nearest("method", name, REGISTRY)
 
 
-FAMILIES: dict[str, Callable[[int], Method]] = {"lobatto": LobattoIIIAB, "radau": RadauIIA, "lobattoc": LobattoIIIC}
+FAMILIES: dict[str, Callable[..., Method]] = {"lobatto": LobattoIIIAB, "radau": RadauIIA, "lobattoc": LobattoIIIC}
 # Names a person types -> how to make the method.
 REGISTRY: dict[str, Callable[..., Method]] = {
     "moreau": MoreauMidpoint,
     "shifted-moreau": ShiftedMoreau,
     "rattle": Rattle,
-    "lobatto2": partial(LobattoIIIAB, 2),
-    "lobatto3": partial(LobattoIIIAB, 3),
-    "radau1": partial(RadauIIA, 1),
-    "radau2": partial(RadauIIA, 2),
-    "radau3": partial(RadauIIA, 3),
-    "lobattoc2": partial(LobattoIIIC, 2),
-    "lobattoc3": partial(LobattoIIIC, 3),
+    "lobatto2": partial(LobattoIIIAB, stages=2),
+    "lobatto3": partial(LobattoIIIAB, stages=3),
+    "radau1": partial(RadauIIA, stages=1),
+    "radau2": partial(RadauIIA, stages=2),
+    "radau3": partial(RadauIIA, stages=3),
+    "lobattoc2": partial(LobattoIIIC, stages=2),
+    "lobattoc3": partial(LobattoIIIC, stages=3),
     "sdirk2": SDIRK2,
     "sdirk3": SDIRK3,
     "trbdf2": TRBDF2,

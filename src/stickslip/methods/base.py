@@ -1,7 +1,7 @@
 """What a method is: facts about itself, what it remembers between steps, and one step."""
 
 import abc
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -26,10 +26,10 @@ class Method(eqx.Module):
     """A one-step scheme. ``order`` is measured on persistent contact, ``level`` says where contact is enforced."""
 
     if TYPE_CHECKING:  # class facts, or properties where they depend on options
-        order: Any
-        level: Literal["position", "velocity"]
-        reference: str
-        n_solves: Any
+        order: ClassVar[Any]
+        level: ClassVar[Literal["position", "velocity"]]
+        reference: ClassVar[str]
+        n_solves: ClassVar[Any]
     solver: eqx.AbstractVar[Solver]
 
     @abc.abstractmethod

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from ..initial import acceleration_level, contact_state
@@ -79,9 +80,7 @@ class StageByStage(Method):
             """Stage i from dQ, dU, dPi of the stages before; theirs to come are zero."""
             dQ, dU, dPi = history
             q_base, u_base, offset = q + A[i] @ dQ, u + A[i] @ dU, A[i] @ dPi
-            inclusions = stage_inclusions(
-                dynamics, memory.rho, dt, a * jnp.ones(1), jnp.ones(1), durations=(c[i] * dt)[None], offset=offset
-            )
+            inclusions = stage_inclusions(dynamics, memory.rho, dt, (np.array([a]), np.ones(1)), (c[i] * dt)[None], offset)
             stage = Stages(
                 inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one, one / a,
                 T_inverse, (0,),

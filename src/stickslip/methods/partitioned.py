@@ -67,15 +67,15 @@ class LobattoIIIAB(Method):
         A, A_hat = jnp.asarray(a), jnp.asarray(a_hat)
         share = jnp.asarray(a_hat[:-1].sum(axis=1)) if self.integrated else jnp.ones(s - 1)
         inclusions = stage_inclusions(
-            dynamics, memory.rho, dt, *(jnp.asarray(x) for x in levers(a, a_hat, D, constrained)),
-            durations=share * dt, offset=jnp.zeros((s - 1) * dynamics.n_y),
+            dynamics, memory.rho, dt, levers(a, a_hat, D, constrained), share * dt, jnp.zeros((s - 1) * dynamics.n_y)
         )  # fmt: skip
-        p = jnp.tile(dynamics.M(t, q) @ u, (s, 1)) if momentum else None
+        p = dynamics.M(t, q) @ u
         T_inverse = motion_inverse(dynamics, t, q, u, dt, A, A_hat)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         stages = Stages(
-            inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), T_inverse, constrained, momentum, p
-        )
+            inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), T_inverse, constrained,
+            momentum, jnp.tile(p, (s, 1)),
+        )  # fmt: skip
         y = stages.in_order(share[:, None] * dt * memory.P)
         Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)
         first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
@@ -88,8 +88,8 @@ class LobattoIIIAB(Method):
         L1 = dynamics.solve_M(t1, q1, W1)
         rho1 = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W1, L1)
         gained = jnp.asarray(b) @ dU
-        u_free = dynamics.solve_M(t1, q1, (p[0] + gained)[:, None])[:, 0] if momentum else u + gained
-        closed = first.active.normal.reshape(s - 1, -1)[-1]
+        u_free = dynamics.solve_M(t1, q1, (p + gained)[:, None])[:, 0] if momentum else u + gained
+        closed = first.active.normal.reshape(s - 1, dynamics.laws.n_N)[-1]
         impact = impact_problem(dynamics, W1, L1, chi1, u_free, memory.gamma, closed, before, dt, rho1)
         second = self.solver.solve(impact, u_free, dt * memory.P - before)
         u1, P = second.x, before + second.y

@@ -81,8 +81,7 @@ class CoupledStages(Method):
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
         D, constrained = np.linalg.inv(tableau.A), tuple(range(s))
         inclusions = stage_inclusions(
-            dynamics, memory.rho, dt, *(jnp.asarray(a) for a in levers(tableau.A, tableau.A, D, constrained)),
-            durations=c * dt, offset=jnp.zeros(s * dynamics.n_y),
+            dynamics, memory.rho, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
         )  # fmt: skip
         T_inverse = motion_inverse(dynamics, t, q, u, dt, A, A)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
@@ -92,7 +91,7 @@ class CoupledStages(Method):
         first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
         Q, U = stages.split_motion(first.x)
         q1, u1, P = dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1]
-        closed = first.active.normal.reshape(s, -1)[-1]
+        closed = first.active.normal.reshape(s, dynamics.laws.n_N)[-1]
         u1, P, memory, second = project(self.solver, dynamics, t1, dt, q1, u1, P, closed, memory, self.projected)
         return Step(q1, u1, P, memory, (first, *second))
 

@@ -12,8 +12,6 @@ The motion is eliminated by an inexact Newton method: derivatives of W dPi are l
 start of the step and inverted once. The residual is exact, so only the number of iterations is at stake.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -66,7 +64,7 @@ class Stages(Problem):
     T_inverse: Array | None
     constrained: tuple[int, ...] = eqx.field(static=True)
     momentum: bool = eqx.field(static=True, default=False)  # S1's form: stages carry momenta, not velocities
-    p_base: Array | None = None
+    p_base: Array = eqx.field(default_factory=lambda: jnp.zeros(0))
 
     @property
     def nonlinear(self) -> bool:
@@ -148,10 +146,10 @@ class Stages(Problem):
         if M_inverse is not None:
             U_y = jnp.sum(M_inverse[:, :, :, None] * U_y[:, None, :, :], axis=2)
         if self.T_inverse is not None:
-            return matmul(self.T_inverse[:, s * d.nq :], U_y.reshape(s * d.nu, -1))
+            return matmul(self.T_inverse[:, s * d.nq :], U_y.reshape(s * d.nu, r * d.n_y))
         Q, _ = self.split_motion(x)
         Q_y = jnp.sum((dt * self.A)[:, :, None, None] * self._B_times(Q, U_y)[None], axis=1)
-        return jnp.concatenate([Q_y.reshape(s * d.nq, -1), U_y.reshape(s * d.nu, -1)])
+        return jnp.concatenate([Q_y.reshape(s * d.nq, r * d.n_y), U_y.reshape(s * d.nu, r * d.n_y)])
 
     def _B_times(self, Q: Array, U_y: Array) -> Array:
         return jax.vmap(self.dynamics.B_times)(self.tau, Q, U_y)
@@ -165,20 +163,22 @@ class Stages(Problem):
         """Stage by stage: the rows of a stage depend on its own Q and U."""
         d, i, s = self.dynamics, np.asarray(self.constrained), self.A.shape[0]
         Q, U = self.split_motion(x)
-        X_Q, X_U = X[: s * d.nq].reshape(s, d.nq, -1), X[s * d.nq :].reshape(s, d.nu, -1)
+        n = X.shape[1]
+        X_Q, X_U = X[: s * d.nq].reshape(s, d.nq, n), X[s * d.nq :].reshape(s, d.nu, n)
 
         def one(tau, Q, U, X_Q, X_U):
             _, along = jax.linearize(lambda Q, U: d.positions(tau, Q, U), Q, U)
             return jax.vmap(along, in_axes=1, out_axes=1)(X_Q, X_U)
 
         rows = jax.vmap(one)(self.tau[i], Q[i], U[i], X_Q[i], X_U[i])
-        return rows.reshape(-1, X.shape[1])[self._order]
+        return rows.reshape(n, n)[self._order]
 
 
 def stage_inclusions(
-    dynamics: Dynamics, rho: ProxParameters, dt, lever_N: Any, lever_F: Any, durations: Array, offset: Array
+    dynamics: Dynamics, rho: ProxParameters, dt, levers: tuple[np.ndarray, np.ndarray], durations: Array, offset: Array
 ) -> Inclusions:
     """The laws at every constrained stage. Levers: how y_i moves g_N (over dt G) and gamma_F (over G) at its stage."""
+    lever_N, lever_F = (jnp.asarray(a) for a in levers)
     r = lever_N.shape[0]
     laws = dynamics.laws.repeated(r)
     stacked = ProxParameters(
