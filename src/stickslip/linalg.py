@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 SMALL = 64
 
@@ -54,49 +54,63 @@ def solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n k"]
 
 
 class Eliminated(NamedTuple):
-    """A linear system solved for some of its unknowns: enough to apply A^-1 where the rows of the others are unit rows."""
+    """A linear system solved for its unknowns as far as it determines them; see `eliminate`."""
 
     T: Float[Array, "n n"]
+    rows: Int[Array, " n"]  # which row of A stands at a place of T
+    needed: Bool[Array, " n"]
     solved: Bool[Array, " n"]
 
+    @classmethod
+    def nothing(cls, n: int) -> "Eliminated":
+        return cls(jnp.zeros((n, n)), jnp.arange(n), jnp.ones(n, dtype=bool), jnp.zeros(n, dtype=bool))
+
     def apply(self, b: Float[Array, " n"]) -> Float[Array, " n"]:
-        """A^-1 b."""
-        given = jnp.where(self.solved, 0.0, b)
-        return jnp.where(self.solved, self.T @ (jnp.where(self.solved, b, 0.0) - given), given)
+        """A^-1 b, with zero for unknowns that a singular A leaves open."""
+        given = jnp.where(self.needed, 0.0, b)
+        return jnp.where(self.solved, self.T @ (jnp.where(self.solved, b[self.rows], 0.0) - given), given)
 
 
-def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"]) -> Eliminated:
+def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float = 1e-11) -> Eliminated:
     """Factors of A for repeated use. Row i of A is the unit row where ``needed[i]`` is false: it costs nothing.
 
-    Gauss-Jordan in place with partial pivoting: column k of A makes room for a column of the inverse.
+    Gauss-Jordan in place with partial pivoting: column k of A makes room for a column of the inverse. A pivot that is
+    round-off beside its row is passed over: the system is singular there, and if it has solutions one of them results.
     """
     n = A.shape[0]
-    rows = jnp.arange(n)
+    places = jnp.arange(n)
+    size = jnp.max(jnp.abs(A), axis=1)
 
     def exchange(k, state):
-        T, free, order = state
-        column = T[:, k]
-        p = jnp.argmax(jnp.where(free, jnp.abs(column), -1.0))
-        here, pivot = rows == p, column[p]
-        cleared = jnp.where((rows == k)[None, :], here[:, None].astype(T.dtype), T)
-        scaled = cleared[p] / pivot
-        T = jnp.where(here[:, None], scaled, cleared - jnp.where(here, 0.0, column)[:, None] * scaled)
-        return T, free & ~here, jnp.where(rows == k, p, order)
+        T, free, rows, solved = state
+        p = jnp.argmax(jnp.where(free, jnp.abs(T[:, k]), -1.0))
+        row_p, row_k = T[p], T[k]
+        at_k, at_p = places == k, places == p
+        T = jnp.where(at_k[:, None], row_p, jnp.where(at_p[:, None], row_k, T))
+        rows = jnp.where(at_k, rows[p], jnp.where(at_p, rows[k], rows))
+        pivot, column = row_p[k], T[:, k]
+        usable = jnp.abs(pivot) > rtol * size[rows[k]]
+        scaled = jnp.where(at_k, 1.0, row_p) / jnp.where(usable, pivot, 1.0)
+        cleared = jnp.where(at_k[None, :], 0.0, T) - column[:, None] * scaled
+        swept = jnp.where(at_k[:, None], scaled, cleared)
+        done = at_k & usable
+        return jnp.where(usable, swept, T), free & ~done, rows, solved | done
 
     def visit(k, state):
         return jax.lax.cond(needed[k], lambda: exchange(k, state), lambda: state)
 
     def in_place(A, needed):
-        T, _, order = jax.lax.fori_loop(0, n, visit, (A, needed, rows))
-        back = jnp.sum(jnp.where(order[None, :] == rows[:, None], rows[None, :], 0), axis=1)  # the inverse permutation
-        return T[order][:, back], needed
+        T, _, rows, solved = jax.lax.fori_loop(0, n, visit, (A, needed, places, jnp.zeros(n, dtype=bool)))
+        return T, rows, solved
 
     def by_library(A, needed):
-        return jnp.linalg.inv(A), jnp.ones_like(needed)
+        return jnp.linalg.inv(A), places, jnp.ones(n, dtype=bool)
 
     if n == 0 or n > SMALL:
-        return Eliminated(*by_library(A, needed))
-    return Eliminated(*jax.lax.platform_dependent(A, needed, cpu=in_place, default=by_library))
+        T, rows, solved = by_library(A, needed)
+    else:
+        T, rows, solved = jax.lax.platform_dependent(A, needed, cpu=in_place, default=by_library)
+    return Eliminated(T, rows, needed | solved, solved)
 
 
 def solve_vector(A: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -66,7 +66,7 @@ class ButcherTableau:
     def stability_function(self, z: complex) -> complex:
         """R(z) of (4.15)."""
         s = self.stages
-        return 1 + z * self.b @ np.linalg.solve(np.eye(s) - z * self.A, np.ones(s))
+        return complex(1 + z * self.b @ np.linalg.solve(np.eye(s) - z * self.A, np.ones(s)))
 
     def stability_at_infinity(self) -> float:
         """lim R(z), from the leading coefficients of (4.16)."""

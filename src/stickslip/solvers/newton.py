@@ -112,7 +112,7 @@ class SemismoothNewton(Solver):
         shapes = jax.eval_shape(lambda: evaluate(problem, x, y))
         nothing, n = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes), y.shape[0]
         nothing = nothing._replace(x=x, y=y, aux=None)
-        held = _Held(jnp.zeros((x.shape[0], n)), Eliminated(jnp.zeros((n, n)), jnp.ones(n, dtype=bool)), nothing.active)
+        held = _Held(jnp.zeros((x.shape[0], n)), Eliminated.nothing(n), nothing.active)
 
         def factor(at: Point) -> _Held:
             X = problem.tangent(at.x, at.aux)
