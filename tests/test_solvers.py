@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import stickslip as ss
 from stickslip.laws import StackedLaws
-from stickslip.linalg import basic_solution, solve, spd_solve
+from stickslip.linalg import basic_solution, eliminate, solve, spd_solve
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
 
 
@@ -135,14 +135,24 @@ def test_redundant_contacts_are_solved_by_the_fixed_point():
     assert np.abs(out.x).max() < 1e-8
 
 
-def test_redundant_bilateral_constraints_are_solved_by_the_fixed_point():
+def test_redundant_bilateral_constraints_are_solved():
     """The same constraint twice: multipliers are not unique, the motion is."""
     W = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
     p = problem(W, np.eye(3), np.array([1.0, -2.0, 0.5]), np.zeros(4), 0.1, 1, bilateral=2)
-    out = automatic(p)
+    for solver in (automatic, newton, fixed_point):
+        out = solver(p)
+        assert out.result == ss.RESULTS.successful
+        assert out.x == pytest.approx([0.0, 0.0, 0.3], abs=1e-8)  # slips: 0.5 - 0.1 * 2
+
+
+def test_automatic_falls_back_to_the_fixed_point():
+    """A Newton method that may not iterate enough leaves the table to the fixed point."""
+    p = table()
+    out = ss.Automatic(newton=ss.SemismoothNewton(max_iterations=1)).solve(p, p.u_free, jnp.zeros(12))
     assert out.result == ss.RESULTS.successful
     assert out.fixed_point_iterations > 0
-    assert out.x == pytest.approx([0.0, 0.0, 0.3], abs=1e-8)  # slips: 0.5 - 0.1 * 2
+    assert out.newton_iterations == 1
+    assert np.abs(out.x).max() < 1e-8
 
 
 def test_a_solver_that_does_not_converge_says_so():
@@ -190,3 +200,20 @@ def test_singular_systems_get_a_solution_if_there_is_one():
     exact = np.array([[1.0, 1.0], [1.0, 1.0]])  # the plain one has no answer here
     assert not np.isfinite(solve(jnp.asarray(exact), jnp.ones((2, 1)))).all()
     assert exact @ np.asarray(basic_solution(jnp.asarray(exact), jnp.ones((2, 1)))) == pytest.approx(np.ones((2, 1)))
+
+
+@pytest.mark.parametrize("n", [1, 5, 14, 42, 70])
+def test_elimination_with_unit_rows_agrees_with_lapack(n):
+    rng = np.random.default_rng(n)
+    A, b, needed = rng.normal(size=(n, n)), rng.normal(size=n), rng.random(n) < 0.7
+    A[~needed] = np.eye(n)[~needed]
+    out = eliminate(jnp.asarray(A), jnp.asarray(needed), 1e-11).apply(jnp.asarray(b))
+    assert np.asarray(out) == pytest.approx(np.linalg.solve(A, b), rel=1e-9, abs=1e-9)
+
+
+def test_elimination_of_a_singular_matrix_gives_one_of_its_solutions():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(6, 4)) @ rng.normal(size=(4, 6))
+    b = A @ rng.normal(size=6)
+    out = eliminate(jnp.asarray(A), jnp.ones(6, dtype=bool), 1e-11).apply(jnp.asarray(b))
+    assert A @ np.asarray(out) == pytest.approx(b, abs=1e-9)

@@ -74,7 +74,7 @@ class LobattoIIIAB(Method):
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         stages = Stages(
             inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), T_inverse, constrained,
-            momentum, jnp.tile(p, (s, 1)),
+            momentum, p_base=jnp.tile(p, (s, 1)),
         )  # fmt: skip
         y = stages.in_order(share[:, None] * dt * memory.P)
         Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)

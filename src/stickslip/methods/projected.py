@@ -66,6 +66,11 @@ class CoupledStages(Method):
     level = "position"
 
     @property
+    def degenerate(self) -> bool:
+        """Whether some contact modes make the stages' problem singular by construction."""
+        return False
+
+    @property
     def tableau(self) -> ButcherTableau:
         raise NotImplementedError
 
@@ -85,7 +90,10 @@ class CoupledStages(Method):
         )  # fmt: skip
         T_inverse = motion_inverse(dynamics, t, q, u, dt, A, A)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
-        stages = Stages(inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), T_inverse, constrained)
+        stages = Stages(
+            inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), T_inverse, constrained,
+            degenerate=self.degenerate,
+        )  # fmt: skip
         y = stages.in_order(c[:, None] * dt * memory.P)
         Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)
         first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
@@ -128,6 +136,11 @@ class LobattoIIIC(CoupledStages):
     @property
     def tableau(self):
         return lobatto_iiic(self.stages)
+
+    @property
+    def degenerate(self):
+        # A is only P_0 (errata to Example 4.12): closed at the first and last stage but not between is singular.
+        return self.stages >= 3
 
     @property
     def order(self):

@@ -64,6 +64,7 @@ class Stages(Problem):
     T_inverse: Array | None
     constrained: tuple[int, ...] = eqx.field(static=True)
     momentum: bool = eqx.field(static=True, default=False)  # S1's form: stages carry momenta, not velocities
+    degenerate: bool = eqx.field(static=True, default=False)  # P_0 only: some contact modes are singular by construction
     p_base: Array = eqx.field(default_factory=lambda: jnp.zeros(0))
 
     @property
@@ -73,6 +74,10 @@ class Stages(Problem):
     @property
     def inexact(self) -> bool:
         return True
+
+    @property
+    def null_pivot(self) -> float:
+        return 1e-4 if self.degenerate else 1e-11
 
     @property
     def _order(self) -> np.ndarray:

@@ -98,7 +98,9 @@ class SemismoothNewton(Solver):
         def step(state):
             at, _, k = state
             X = problem.tangent(at.x, at.aux)
-            dy = eliminate(schur_complement(problem, at, X), problem.inclusions.coupled(at.active)).apply(-at.F)
+            dy = eliminate(
+                schur_complement(problem, at, X), problem.inclusions.coupled(at.active), problem.null_pivot
+            ).apply(-at.F)
             at = evaluate(problem, at.x + X @ dy, at.y + dy)
             return at, squared_norm(at.rows / s), k + 1
 
@@ -117,7 +119,7 @@ class SemismoothNewton(Solver):
         def factor(at: Point) -> _Held:
             X = problem.tangent(at.x, at.aux)
             S = schur_complement(problem, at, X)
-            return _Held(X, eliminate(S, problem.inclusions.coupled(at.active)), at.active)
+            return _Held(X, eliminate(S, problem.inclusions.coupled(at.active), problem.null_pivot), at.active)
 
         def unfinished(state):
             _, _, e, k, _ = state

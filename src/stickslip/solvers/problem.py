@@ -117,6 +117,11 @@ class Problem(eqx.Module):
         """Whether `correct` and X are approximate anyway, so that one factorisation serves several iterations."""
         return False
 
+    @property
+    def null_pivot(self) -> float:
+        """Pivots of the Schur complement below this times their row are passed over as null."""
+        return 1e-11
+
     @abc.abstractmethod
     def correct(self, x: Array, y: Array) -> tuple[Array, Array, Any]:
         """(x corrected, phi(x, y) before, what `tangent` needs). phi is empty where x follows from y exactly."""
