@@ -115,6 +115,26 @@ def test_bad_arguments_are_refused_with_a_hint(arguments, words):
     assert words in " ".join(out.output.split())
 
 
+def test_convergence_prints_orders_and_draws_them(tmp_path):
+    file = tmp_path / "orders.png"
+    out = run(
+        "convergence",
+        "pendulum",
+        "--t1",
+        "0.2048",
+        "--steps",
+        "8,16,32",
+        "--methods",
+        "radau2,lobatto2",
+        "--plot",
+        str(file),
+    )
+    assert out.exit_code == 0, out.output
+    assert "radau2" in out.output
+    assert file.stat().st_size > 10_000
+    assert run("convergence", "pendulum", "--methods", "radau2,nonsense").exit_code == 2
+
+
 @pytest.mark.slow
 def test_the_demo_writes_three_pictures(tmp_path):
     out = run("demo", "--out", str(tmp_path))

@@ -16,7 +16,7 @@ from .system import System
 
 
 class Stats(eqx.Module):
-    """Per step and solve (Moreau 1, Rattle 2)."""
+    """Per step and solve: Moreau 1; Rattle, Lobatto IIIA-IIIB, Radau and Lobatto IIIC 2; diagonally implicit s + 1."""
 
     newton_iterations: Int[Array, "steps solves"]
     fixed_point_iterations: Int[Array, "steps solves"]

@@ -27,7 +27,7 @@ from ..tableaus import ButcherTableau, lobatto_iiic, radau_iia
 from .base import Method, Step, default_solver, impact_problem
 from .stages import Stages, levers, motion_inverse, stage_inclusions
 
-REFERENCE = "J. Breuling, thesis, University of Stuttgart, chapter 4 (S3); Ascher, Petzold 1991, doi:10.1137/0728059"
+REFERENCE = "J. Breuling, thesis, University of Stuttgart, 2024, chapter 4 (S3); Ascher, Petzold 1991, doi:10.1137/0728059"
 
 
 class Memory(NamedTuple):

@@ -24,7 +24,7 @@ class ShiftedMoreau(Method):
 
     order = 1
     level = "velocity"
-    reference = "J. Breuling, thesis, University of Stuttgart, 2025, section 5.4 (S3)"
+    reference = "J. Breuling, thesis, University of Stuttgart, 2024, section 5.4 (S3)"
     n_solves = 1
 
     def init(self, dynamics, t, q, u, dt):
