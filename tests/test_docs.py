@@ -24,6 +24,12 @@ def test_examples_run(file):
         exec(compile(block, file, "exec"), {})
 
 
+@pytest.mark.parametrize("file", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
+def test_example_scripts_run(file, capsys):
+    exec(compile((ROOT / "examples" / file).read_text(), file, "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out
+
+
 def test_the_readme_ball_ends_rolling():
     space = {}
     exec(blocks("README.md")[0], space)

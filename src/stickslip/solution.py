@@ -14,6 +14,8 @@ from .methods.base import Method
 from .results import RESULTS
 from .system import System
 
+BLOCK = 1024
+
 
 class Stats(eqx.Module):
     """Per step and solve: Moreau 1; Rattle, Lobatto IIIA-IIIB, Radau and Lobatto IIIC 2; diagonally implicit s + 1."""
@@ -49,9 +51,17 @@ class Solution(eqx.Module):
     system: System
     method: Method
 
-    def _rows(self, f: Any, *columns: Array) -> Array:
-        out = _map_rows(f, self.system, columns)
-        return np.asarray(out) if isinstance(self.t, np.ndarray) else out
+    def _rows(self, f: Any, *columns: Array) -> Any:
+        """f(system, row) for all rows; in blocks of one size, so that a longer run needs no new compilation."""
+        if not isinstance(self.t, np.ndarray):
+            return _map_rows(f, self.system, columns)
+        blocks = []
+        for k in range(0, len(self.t), BLOCK):
+            part = [c[k : k + BLOCK] for c in columns]
+            n = len(part[0])
+            padded = tuple(np.concatenate([c, np.repeat(c[-1:], BLOCK - n, axis=0)]) for c in part)
+            blocks.append(jax.tree.map(lambda a, n=n: np.asarray(a)[:n], _map_rows(f, self.system, padded)))
+        return jax.tree.map(lambda *a: np.concatenate(a), *blocks)
 
     def g_N(self) -> Float[Array, "rows n_N"]:
         """Gaps at the saved times."""
@@ -70,8 +80,7 @@ class Solution(eqx.Module):
         closed where its gap and gap rate are zero; velocity-level methods, whose gaps drift, say so by P_N > 0.
         """
         f = _forces_by_percussion if self.method.level == "velocity" else _forces_by_state
-        out = _map_rows(f, self.system, (self.t, self.q, self.u, self.P_N, self.P_F))
-        return jax.tree.map(np.asarray, out) if isinstance(self.t, np.ndarray) else out
+        return self._rows(f, self.t, self.q, self.u, self.P_N, self.P_F)
 
 
 @eqx.filter_jit

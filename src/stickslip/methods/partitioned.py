@@ -15,9 +15,9 @@ shift between gaps and percussions. A contact is active as in the converged last
 constant M, the same order otherwise; it needs q_dot = u.
 
 Measured: order 2s - 2 in q and u on bilateral constraints and on contact that slides in one direction.
-G. Capobianco, J. Harsch, S. Leyendecker, Lobatto-type variational integrators for mechanical systems with frictional contact,
-Comput. Methods Appl. Mech. Engrg. (S1); J. Breuling, thesis, University of Stuttgart, 2024 (S3), chapter 5; L. Jay, SIAM J.
-Numer. Anal. 33 (1996), doi:10.1137/0733019.
+G. Capobianco, J. Harsch, S. Leyendecker, Lobatto-type variational integrators for mechanical systems with frictional
+contact, Comput. Methods Appl. Mech. Engrg. (S1); J. Breuling, thesis, University of Stuttgart, 2024 (S3), chapter 5;
+L. Jay, SIAM J. Numer. Anal. 33 (1996), doi:10.1137/0733019.
 """
 
 from typing import Literal
