@@ -96,3 +96,31 @@ def test_a_new_value_of_a_parameter_needs_no_new_compilation():
     before = _chunk._cached._cache_size()
     end("rattle", mu=0.12)
     assert _chunk._cached._cache_size() == before
+
+
+class DampedPendulum(ss.System):
+    """A constraint that turns, forces that depend on q and u: nothing in it is linear."""
+
+    gravity: float = 9.81
+
+    def M(self, t, q):
+        return jnp.eye(2)
+
+    def h(self, t, q, u):
+        return jnp.array([0.0, -self.gravity]) - 0.3 * u * (u @ u)
+
+    def g(self, t, q):
+        return jnp.array([q @ q - 1.0])
+
+
+@pytest.mark.parametrize("name", ["rattle", "lobatto2", "lobatto3", "radau2", "trbdf2"])
+def test_jacfwd_is_exact_where_newton_is_not(name):
+    """Stages are solved by an inexact Newton method; their derivative must not be inexact."""
+
+    def final(gravity):
+        sol = ss.simulate(DampedPendulum(gravity), REGISTRY[name](), [1.0, 0.0], [0.0, 0.0], t1=1.0, dt=0.1)
+        return sol.u[-1]
+
+    derivative, eps = np.asarray(jax.jacfwd(final)(9.81)), 1e-4
+    difference = np.asarray(final(9.81 + eps) - final(9.81 - eps)) / (2 * eps)
+    assert derivative == pytest.approx(difference, rel=1e-6)

@@ -278,11 +278,13 @@ class StackedLaws(eqx.Module):
         F_F = jnp.where(self.set.expand(active.stick), psi_F, slip)
         return jnp.concatenate([F_N, F_F])
 
-    def project(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, duration) -> tuple[Array, Array]:
+    def project(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, may_stick, duration) -> tuple[Array, Array]:
         """-prox(rho psi - mu), (6.14b). The ball takes the new mu_N, so that the cone holds when it ends."""
         mu_N = jnp.where(closed, -NonPositive.prox(rho_N * psi_N - mu_N), 0.0)
-        mu_F = -self.set.prox(self.set.expand(rho_F) * psi_F - mu_F, self.radii(mu_N, duration))
-        return mu_N, mu_F
+        radius = self.radii(mu_N, duration)
+        mu_F = -self.set.prox(self.set.expand(rho_F) * psi_F - mu_F, radius)
+        slip = -self.set.expand(radius) * self.set.direction(psi_F)
+        return mu_N, jnp.where(self.set.expand(may_stick), mu_F, slip)
 
     def in_range(self) -> Bool[Array, ""]:
         """What the constructors check, for coefficients that were traced then."""

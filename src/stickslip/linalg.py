@@ -76,6 +76,7 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float) ->
 
     Gauss-Jordan in place with partial pivoting: column k of A makes room for a column of the inverse. A pivot that is
     round-off beside its row is passed over: the system is singular there, and if it has solutions one of them results.
+    (On other devices, and above `SMALL` unknowns, a library inverts: a singular system then gives nan, which is reported.)
     """
     n = A.shape[0]
     places = jnp.arange(n)

@@ -90,7 +90,9 @@ def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[C
     # A failed step is not taken: whoever looks, or tries again, finds the state before it.
     after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows)
     stay = c._replace(result=result, rows=rows)
-    return jax.tree.map(lambda a, b: jnp.where(result == RESULTS.successful, a, b), after, stay), row
+    ok = result == RESULTS.successful
+    seen = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.inexact) else a, row)
+    return jax.tree.map(lambda a, b: jnp.where(ok, a, b), after, stay), seen
 
 
 def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, length: int) -> tuple[Carry, Row]:
@@ -159,8 +161,8 @@ def simulate(
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps must be at least 1, got {max_steps}")
     system = as_parameters(system)
-    q, u, traced = checked_vectors(system, t0, q0, u0)
-    n = math.ceil((t1 - t0) / dt - 1e-9)
+    q, u, traced = checked_vectors(system, t0, q0, u0, method)
+    n = max(1, math.ceil((t1 - t0) / dt - 1e-9))
     clock = Clock(jnp.asarray(float(t0)), jnp.asarray(float(t1)), jnp.asarray(float(dt)), jnp.asarray(n))
     wanted = n if max_steps is None else min(n, max_steps)
     if traced:
@@ -174,7 +176,7 @@ def simulate(
     steps = wanted if traced else rows.q.shape[0]
     sol = _solution(system, method, (t0, t1, dt, n), q, u, rows, steps, result, jnp if traced else np)
     if not traced and throw and result != RESULTS.successful and result != RESULTS.interrupted:
-        raise SimulationError(_explain(result, carry, sol, t0, dt), sol)
+        raise SimulationError(_explain(result, carry, sol, t0, t1, dt), sol)
     return sol
 
 
@@ -230,7 +232,7 @@ def _solution(system, method, times, q0, u0, rows: Row, steps: int, result, xp: 
     )
 
 
-def _explain(result: Any, carry: Carry, sol: Solution, t0: float, dt: float) -> str:
+def _explain(result: Any, carry: Carry, sol: Solution, t0: float, t1: float, dt: float) -> str:
     what = message(result)
     if result == RESULTS.max_steps_reached:
         return f"{type(sol.method).__name__} stopped after {sol.t.shape[0] - 1} steps at t = {sol.t[-1]:.6g}: {what}"
@@ -240,7 +242,7 @@ def _explain(result: Any, carry: Carry, sol: Solution, t0: float, dt: float) -> 
     rows = np.nan_to_num(np.abs(np.asarray(carry.rows)), nan=np.inf)
     solve, row = np.unravel_index(np.argmax(rows), rows.shape) if rows.size else (0, 0)
     return (
-        f"{type(sol.method).__name__} failed in step {k} (t = {t0 + k * dt:.6g} to {t0 + (k + 1) * dt:.6g}),"
+        f"{type(sol.method).__name__} failed in step {k} (t = {t0 + k * dt:.6g} to {min(t0 + (k + 1) * dt, t1):.6g}),"
         f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {_row_name(sol, int(row))}: {what}."
         f" The {k} steps before are in the solution of this error."
     )

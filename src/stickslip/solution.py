@@ -77,10 +77,13 @@ class Solution(eqx.Module):
         """Multipliers from the acceleration level at each saved state, of the order of u (S0 section 5.3).
 
         Percussions are averages over a step and first order; these are forces at an instant. A contact counts as
-        closed where its gap and gap rate are zero; velocity-level methods, whose gaps drift, say so by P_N > 0.
+        closed where its gap and gap rate are zero; velocity-level methods, whose gaps drift, say so by P_N > 0 (which
+        counts a contact that has just bounced as still closed in the row of its impact).
         """
         f = _forces_by_percussion if self.method.level == "velocity" else _forces_by_state
-        return self._rows(f, self.t, self.q, self.u, self.P_N, self.P_F)
+        xp = np if isinstance(self.t, np.ndarray) else jnp
+        steps = xp.diff(self.t, prepend=self.t[:1])
+        return self._rows(f, self.t, steps, self.q, self.u, self.P_N, self.P_F)
 
 
 @eqx.filter_jit
@@ -97,17 +100,17 @@ def _energy(system: Any, t, q, u):
     return system.energy(t, q, u)
 
 
-def _forces_by_state(system: System, t, q, u, P_N, P_F) -> Forces:
+def _forces_by_state(system: System, t, dt, q, u, P_N, P_F) -> Forces:
     dynamics = Dynamics.of(system, t, q, u)
     return _forces(dynamics, t, q, u, *contact_state(dynamics, t, q, u))
 
 
-def _forces_by_percussion(system: System, t, q, u, P_N, P_F) -> Forces:
+def _forces_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> Forces:
     dynamics = Dynamics.of(system, t, q, u)
     laws = dynamics.laws
     at_rest_or_start, zero_slip = contact_state(dynamics, t, q, u)
     closed = (P_N > 0.0) | at_rest_or_start
-    inside = laws.set.norm(P_F / laws.scale) < (1.0 - 1e-9) * laws.radii(P_N, jnp.zeros(()))
+    inside = laws.set.norm(P_F / laws.scale) < (1.0 - 1e-9) * laws.radii(P_N, dt)
     return _forces(dynamics, t, q, u, closed, inside | zero_slip)
 
 

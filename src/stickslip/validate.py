@@ -139,12 +139,13 @@ def start_is_consistent(v: dict[str, Array]) -> Array:
         ok &= jnp.all(jnp.abs(v[name]) <= TOLERANCE)
     ok &= jnp.all(v["g_N"] >= -TOLERANCE) & jnp.all((v["g_N"] > TOLERANCE) | (v["g_N_dot"] >= -TOLERANCE))
     ok &= jnp.all(jnp.isfinite(spd_solve(v["M"], v["h"][:, None])))
+    ok &= jnp.all(jnp.abs(v["M"] - v["M"].T) <= 1e-8 * jnp.max(jnp.abs(v["M"]), initial=0.0))
     return ok & jnp.all(jnp.array([jnp.all(jnp.isfinite(value)) for value in v.values()]))
 
 
-def checked_vectors(system: System, t0: float, q0: Any, u0: Any) -> tuple[Array, Array, bool]:
+def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Array, Array, bool]:
     """q0 and u0 as vectors, and whether anything is traced; shapes are checked, values by `check_start`."""
-    traced = is_traced(system, q0, u0)
+    traced = is_traced(system, q0, u0, method)
     q, u = _vector("q0", q0), _vector("u0", u0)
     _check_shapes(system, jnp.asarray(float(t0)), q, u)
     return q, u, traced
@@ -157,7 +158,7 @@ def check_start(values: dict[str, Array], t0: float) -> None:
         if not np.all(np.isfinite(value)):
             raise ValueError(f"{name} is not finite at the start (t = {t0}): {value}")
     M = v["M"]
-    if not np.allclose(M, M.T, rtol=1e-8, atol=1e-12 * np.abs(M).max(initial=0.0)):
+    if not np.abs(M - M.T).max(initial=0.0) <= 1e-8 * np.abs(M).max(initial=0.0):
         raise ValueError(f"M is not symmetric at the start (t = {t0}): {M}")
     eigenvalues = np.linalg.eigvalsh(M)
     if eigenvalues.min(initial=np.inf) <= 0.0:

@@ -12,7 +12,7 @@ R. Alexander, SIAM J. Numer. Anal. 14 (1977), doi:10.1137/0714068; M. E. Hosea, 
 (1996), doi:10.1016/0168-9274(95)00115-8; J. Breuling, thesis (S3), section 4.4.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..initial import acceleration_level, contact_state
+from ..results import RESULTS, first_failure
 from ..solvers import Solve, Solver
 from ..tableaus import ButcherTableau, sdirk2, sdirk3, tr_bdf2, tr_theta, trx2
 from .base import Method, Step, default_solver
@@ -39,6 +40,7 @@ class Carried(NamedTuple):
     normal: Array
     stick: Array
     friction: Array
+    result: Any  # whether the force could be found
 
 
 class StageByStage(Method):
@@ -57,10 +59,13 @@ class StageByStage(Method):
         return self.tableau.stages + (1 if self.projected else 0)
 
     def init(self, dynamics, t, q, u, dt):
-        memory, zero = start(dynamics, t, q, u), jnp.zeros(dynamics.n_y)
+        memory, force = start(dynamics, t, q, u), jnp.zeros(dynamics.n_y)
         closed, may_stick = contact_state(dynamics, t, q, u)
-        force = acceleration_level(dynamics, t, q, u, closed, may_stick, self.solver).y if self._explicit_first else zero
-        return Carried(memory._replace(P=force), force, closed, may_stick, dynamics.split(force)[3])
+        result = RESULTS.successful
+        if self._explicit_first:
+            first = acceleration_level(dynamics, t, q, u, closed, may_stick)  # once a run: with all means
+            force, result = first.y, first.result
+        return Carried(memory, force, closed, may_stick, dynamics.split(force)[3], result)
 
     @property
     def _explicit_first(self) -> bool:
@@ -110,15 +115,17 @@ class StageByStage(Method):
         q1, u1 = dynamics.normalize(last.x[: dynamics.nq]), last.x[dynamics.nq :]
         P = A[-1] @ dPi
         u1, P, memory, second = project(self.solver, dynamics, t1, dt, q1, u1, P, last.active.normal, memory, self.projected)
-        if self._explicit_first:  # counted as a solve of no iterations
-            solves.insert(0, jax.tree.map(jnp.zeros_like, solves[0]))
         active = (second or (last,))[-1].active
-        friction = dynamics.split(P)[3]
-        force = dPi[-1] / dt
+        friction, force, result = dynamics.split(P)[3], dPi[-1] / dt, RESULTS.successful
         if self._explicit_first:
             kept = self._same_contact(dynamics, carried, active, friction, memory)
-            force = jax.lax.cond(kept, lambda: force, lambda: self._fresh_force(dynamics, t1, q1, u1))
-        return Step(q1, u1, P, Carried(memory, force, active.normal, active.stick, friction), (*solves, *second))
+            force, result = jax.lax.cond(
+                kept, lambda: (force, result), lambda: self._fresh_force(dynamics, t1, q1, u1, active)
+            )
+            # The explicit stage counts as a solve of no iterations; it failed if its force could not be found.
+            solves.insert(0, jax.tree.map(jnp.zeros_like, last)._replace(result=first_failure(carried.result, result)))
+        carried = Carried(memory, force, active.normal, active.stick, friction, RESULTS.successful)
+        return Step(q1, u1, P, carried, (*solves, *second))
 
     def _same_contact(self, dynamics, carried: Carried, active, friction, memory: Memory) -> Array:
         """Whether the step neither opened, closed nor hit a contact, nor changed between stick, slip and slip back."""
@@ -126,12 +133,15 @@ class StageByStage(Method):
         same = jnp.all(active.normal == carried.normal) & jnp.all(active.stick == carried.stick)
         _, _, approach, _ = dynamics.split(carried.memory.gamma)
         _, _, departure, _ = dynamics.split(memory.gamma)
-        quiet = jnp.where(active.normal, jnp.maximum(jnp.abs(approach), jnp.abs(departure)) < 1e-8, True)
+        at_rest = jnp.maximum(jnp.abs(approach), jnp.abs(departure)) < 1e-8
+        quiet = at_rest | ~active.normal if self.projected else True  # without projection rates are never exactly zero
         turned = balls._membership @ (friction * carried.friction) < 0.0
         return same & jnp.all(quiet) & ~jnp.any(turned)
 
-    def _fresh_force(self, dynamics, t, q, u) -> Array:
-        return acceleration_level(dynamics, t, q, u, *contact_state(dynamics, t, q, u), self.solver).y
+    def _fresh_force(self, dynamics, t, q, u, active) -> tuple[Array, Any]:
+        closed, may_stick = contact_state(dynamics, t, q, u)
+        out = acceleration_level(dynamics, t, q, u, closed if self.projected else active.normal, may_stick, self.solver)
+        return out.y, out.result
 
 
 class SDIRK2(StageByStage):

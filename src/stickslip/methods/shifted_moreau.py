@@ -6,7 +6,8 @@
 
 k and l stand at the end of the step, not at t_n as printed: only then the scheme is Moreau's. Started at
 q_0 - dt/2 q_dot, its positions are Moreau's midpoints (with time shifted by dt/2), and q_n + dt/2 q_dot(t_n, q_n, u_n)
-gives his end points back: `shifted_start` and `recovered_positions`. Velocity level, order 1.
+gives his end points back: `shifted_start` and `recovered_positions` (exactly so for constant B and beta). Velocity level,
+order 1.
 """
 
 import equinox as eqx

@@ -9,7 +9,8 @@ methods: y = dPi of the stages before, (5.30). Diagonally implicit methods: one 
 qb and ub.
 
 The motion is eliminated by an inexact Newton method: derivatives of W dPi are left out, those of f and k are taken at the
-start of the step and inverted once. The residual is exact, so only the number of iterations is at stake.
+start of the step and inverted once. The residual is exact, so only the number of iterations is at stake; derivatives of a
+run linearise the stages in full.
 """
 
 import equinox as eqx
@@ -139,6 +140,9 @@ class Stages(Problem):
         phi = x - jnp.concatenate([Q_new.reshape(-1), U_new.reshape(-1)])
         moved = phi if self.T_inverse is None else matmul(self.T_inverse, phi[:, None])[:, 0]
         return x - moved, phi, (L, M_inverse)
+
+    def phi(self, x, y):
+        return self._correction(x, y)[1]
 
     def tangent(self, x, aux):
         """Columns in solver order."""

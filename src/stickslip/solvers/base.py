@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..linalg import basic_solution, solve_vector
+from ..linalg import eliminate
 from ..results import RESULTS
 from .problem import Problem, Solve
 
@@ -42,23 +42,35 @@ def _implicit(problem: Problem, x: Array, y: Array, *, solver: Solver) -> Solve:
 
 @_implicit.def_jvp
 def _implicit_jvp(primals, tangents, *, solver):
-    """The derivative of the solution, not of the iteration: F(x, y; theta) = 0 with the active set held."""
+    """The derivative of the solution, not of the iteration: phi = 0 and F = 0 with the active set held."""
     from .newton import evaluate, schur_complement
 
     problem, x, y = primals
     out = _implicit(problem, x, y, solver=solver)
+    X, moved = _exact_motion(problem, out) if problem.inexact else _newton_motion(problem, out)
 
     def rows(problem):
-        x, _, _ = problem.correct(out.x, out.y)
+        x = moved(problem)
         return x, problem.inclusions.residual(out.active, problem.psi(x), problem.mu(out.y))
 
     values, rates = eqx.filter_jvp(rows, (problem,), (tangents[0],))
     x_dot, F_dot = (jnp.zeros_like(v) if r is None else r for v, r in zip(values, rates, strict=True))
     at = evaluate(problem, out.x, out.y)._replace(active=out.active)
-    X = problem.tangent(at.x, at.aux)
-    S = schur_complement(problem, at, X)
-    y_dot = -solve_vector(S, F_dot)
-    # Redundant contacts have no unique percussions but a unique motion: any solution for them will do.
-    y_dot = jax.lax.cond(jnp.all(jnp.isfinite(y_dot)), lambda: y_dot, lambda: -basic_solution(S, F_dot[:, None])[:, 0])
+    # Redundant contacts have no unique percussions but a unique motion: one of the solutions will do.
+    factors = eliminate(schur_complement(problem, at, X), problem.inclusions.coupled(out.active), problem.null_pivot)
+    y_dot = -factors.apply(F_dot)
     out_dot = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
     return out, out_dot._replace(x=x_dot + X @ y_dot, y=y_dot)
+
+
+def _newton_motion(problem: Problem, out: Solve):
+    """dx/dy, and x as a function of the problem: one (exact) Newton correction from the solution."""
+    _, _, aux = problem.correct(out.x, out.y)
+    return problem.tangent(out.x, aux), lambda problem: problem.correct(out.x, out.y)[0]
+
+
+def _exact_motion(problem: Problem, out: Solve):
+    """The same where `correct` drops terms: the equations of motion are linearised in full."""
+    phi_x, phi_y = jax.jacfwd(problem.phi, argnums=(0, 1))(out.x, out.y)
+    inverse = jnp.linalg.inv(phi_x)
+    return -inverse @ phi_y, lambda problem: out.x - inverse @ problem.phi(out.x, out.y)

@@ -76,7 +76,8 @@ class FixedPoint(Solver):
             return x, y, jnp.linalg.norm(r / s) < 1.0
 
         def unfinished(state: _State):
-            return (~state.converged) & state.motion_found & (state.k < self.max_iterations)
+            alive = state.motion_found & ((state.k == 0) | jnp.isfinite(state.change))
+            return (~state.converged) & alive & (state.k < self.max_iterations)
 
         def project(state: _State) -> _State:
             mu = problem.inclusions.project(problem.psi(state.x), problem.mu(state.y), rho.scaled(state.relaxation))
@@ -107,5 +108,5 @@ class FixedPoint(Solver):
             end.k,
             at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            unless(end.converged, RESULTS.fixed_point_not_converged),
+            unless(end.converged & end.motion_found, RESULTS.fixed_point_not_converged),
         )

@@ -51,7 +51,7 @@ class Inclusions(eqx.Module):
     closed: Bool[Array, " n_N"]  # contacts that may carry a percussion
     may_stick: Bool[Array, " n_balls"]  # balls whose velocity is unknown; the others slip with a given one
     rho: ProxParameters
-    duration: Float[Array, ""]  # over which constant reservoirs act
+    duration: Float[Array, "..."]  # over which constant reservoirs act; one, or one per ball
     offset: Float[Array, " n_y"]  # percussion that came before y
     n_bilateral: int = eqx.field(static=True)
 
@@ -85,7 +85,7 @@ class Inclusions(eqx.Module):
         """(6.14b) on the unilateral rows; bilateral rows stay."""
         _, psi_N, psi_F = self.split(psi)
         mu_b, mu_N, mu_F = self.split(mu)
-        mu_N, mu_F = self.laws.project(psi_N, psi_F, mu_N, mu_F, rho.N, rho.F, self.closed, self.duration)
+        mu_N, mu_F = self.laws.project(psi_N, psi_F, mu_N, mu_F, rho.N, rho.F, self.closed, self.may_stick, self.duration)
         return jnp.concatenate([mu_b, mu_N, mu_F])
 
     def contracting(self, J: Float[Array, "n_y n_y"]) -> ProxParameters:
@@ -116,6 +116,10 @@ class Problem(eqx.Module):
     def inexact(self) -> bool:
         """Whether `correct` and X are approximate anyway, so that one factorisation serves several iterations."""
         return False
+
+    def phi(self, x: Array, y: Array) -> Array:
+        """The equations of motion themselves; asked for only where `correct` is inexact and a derivative is wanted."""
+        raise NotImplementedError
 
     @property
     def null_pivot(self) -> float:
