@@ -1,5 +1,6 @@
 """Runs shared between tests: a trajectory is computed once per worker."""
 
+import os
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +12,8 @@ from stickslip.methods import REGISTRY
 METHODS = sorted(REGISTRY)
 # One of each kind, for what is expensive to compile for all.
 REPRESENTATIVE = ["moreau", "shifted-moreau", "rattle", "lobatto3", "radau2", "lobattoc2", "sdirk2", "trbdf2"]
+if os.environ.get("STICKSLIP_TEST_ALL"):
+    REPRESENTATIVE = METHODS
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ import pytest
 
 import properties
 import stickslip as ss
-from conftest import METHODS, run, slope
+from conftest import METHODS, REPRESENTATIVE, run, slope
 from stickslip.methods import REGISTRY
 
 POSITION_LEVEL = [m for m in METHODS if REGISTRY[m]().level == "position"]
@@ -141,11 +141,13 @@ WITH_CONTACT = [n for n in ss.benchmarks.names() if ss.benchmarks.load(n).system
 @pytest.mark.parametrize("name", POSITION_LEVEL)
 @pytest.mark.parametrize("benchmark", WITH_CONTACT)
 def test_position_level_methods_never_penetrate(name, benchmark):
+    if benchmark == "tippedisk" and name not in REPRESENTATIVE:
+        pytest.skip("slow to compile: one of each kind, or all with STICKSLIP_TEST_ALL=1")
     for case in ss.benchmarks.cases(benchmark):
         sol = run(benchmark, case, name, t1=0.3 if benchmark == "tippedisk" else None)
         properties.no_penetration(sol)
-        # symplectic schemes oscillate, and stage values of a Radau step are not exactly dissipative
-        properties.energy_is_not_gained(sol, relative=2e-4)
+        # What a scheme of order two makes of the energy between impacts: RATTLE at most 2e-4 here, the TR methods a bit more.
+        properties.energy_is_not_gained(sol, relative=5e-4 if name.startswith("tr") else 2e-4)
         assert sol.result == ss.RESULTS.successful
 
 

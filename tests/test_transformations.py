@@ -28,34 +28,49 @@ def final(method):
     return f
 
 
-def test_jit_gives_the_same_run(method):
-    eager, traced = end(method), jax.jit(lambda: end(method))()
+def test_jit_gives_the_same_run(kind):
+    eager, traced = end(kind), jax.jit(lambda: end(kind))()
     parts = lambda sol: jax.tree.leaves((sol.t, sol.q, sol.u, sol.P_N, sol.P_F))
     for a, b in zip(parts(eager), parts(traced), strict=True):
         assert a == pytest.approx(np.asarray(b), abs=1e-11)
     assert eager.stats.newton_iterations.shape == traced.stats.newton_iterations.shape
 
 
-def test_vmap_over_parameters_and_starts_agrees_with_single_runs(method):
+def test_vmap_over_parameters_and_starts_agrees_with_single_runs(kind):
     points = jnp.array([[0.0, 0.3, 50.0, 1.0], [0.2, 0.0, 10.0, 0.8], [0.5, 1.0, -20.0, 0.5]])
-    batch = jax.vmap(lambda p: end(method, *p))(points)
+    batch = jax.vmap(lambda p: end(kind, *p))(points)
     assert batch.q.shape == (3, 61, 3)
     assert (np.asarray(batch.result._value) == 0).all()
     for i, p in enumerate(points):
-        single = end(method, *(float(x) for x in p))
+        single = end(kind, *(float(x) for x in p))
         assert np.asarray(batch.q[i]) == pytest.approx(single.q, abs=1e-9)
         assert np.asarray(batch.P_N[i]) == pytest.approx(single.P_N, abs=1e-9)
 
 
-def test_jacfwd_through_impacts_agrees_with_differences(method):
+def test_jacfwd_through_impacts_agrees_with_differences(kind):
     """With respect to mu, e_N and omega; the height moves the time of the impact, see the README."""
-    f = jax.jit(final(method))
-    derivative = np.asarray(jax.jit(jax.jacfwd(final(method)))(POINT))
+    f = jax.jit(final(kind))
+    derivative = np.asarray(jax.jit(jax.jacfwd(final(kind)))(POINT))
     for k in range(3):
         step = jnp.zeros(4).at[k].set(1e-6 * POINT[k])
         difference = np.asarray((f(POINT + step) - f(POINT - step)) / (2e-6 * POINT[k]))
         assert np.abs(difference).max() > 1e-3  # it matters
         assert derivative[:, k] == pytest.approx(difference, rel=1e-5, abs=1e-6)
+
+
+def test_every_method_goes_through_vmap_and_jacfwd(method):
+    """On a ball that bounces on a line: velocity after the impact, which is e_N times the one before."""
+    from stickslip.benchmarks.bouncing_ball_1d import Ball1D
+
+    def after(e_N):
+        return ss.simulate(Ball1D(e_N=e_N), REGISTRY[method](), [0.5], [-1.0], t1=0.6, dt=0.1).u[-1, 0]
+
+    e_N = jnp.array([0.3, 0.6])
+    values, slopes = jax.jit(jax.vmap(lambda e: jax.jvp(after, (e,), (jnp.ones(()),))))(e_N)
+    eps = 1e-6
+    for e, v, s in zip(e_N, values, slopes, strict=True):
+        assert v == pytest.approx(after(float(e)), abs=1e-9)
+        assert s == pytest.approx((after(float(e) + eps) - after(float(e) - eps)) / (2 * eps), rel=1e-5)
 
 
 def test_jacfwd_through_the_slider_crank_agrees_with_differences():

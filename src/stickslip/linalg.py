@@ -80,7 +80,7 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float) ->
     """
     n = A.shape[0]
     places = jnp.arange(n)
-    size = jnp.max(jnp.abs(A), axis=1)
+    size = jnp.max(jnp.abs(A), axis=1, initial=0.0)
 
     def exchange(k, state):
         T, free, rows, solved = state
