@@ -146,7 +146,7 @@ def test_position_level_methods_never_penetrate(name, benchmark):
     for case in ss.benchmarks.cases(benchmark):
         sol = run(benchmark, case, name, t1=0.3 if benchmark == "tippedisk" else None)
         properties.no_penetration(sol)
-        # What a scheme of order two makes of the energy between impacts: RATTLE at most 2e-4 here, the TR methods a bit more.
+        # What order two makes of the energy between impacts: RATTLE at most 2e-4 here, the TR methods a bit more.
         properties.energy_is_not_gained(sol, relative=5e-4 if name.startswith("tr") else 2e-4)
         assert sol.result == ss.RESULTS.successful
 
