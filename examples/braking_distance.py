@@ -34,7 +34,7 @@ class Block(ss.System):
 
 
 def distance(mu):
-    sol = ss.simulate(Block(mu=mu), ss.RadauIIA(2), q0=[0.0, 0.0], u0=[V, 0.0], t1=2.5, dt=1e-2)
+    sol = ss.simulate(Block(mu=mu), ss.Rattle(), q0=[0.0, 0.0], u0=[V, 0.0], t1=2.5, dt=1e-2)
     return sol.q[-1, 0]
 
 
