@@ -120,9 +120,9 @@ class Stages(Problem):
 
     def correct(self, x, y):
         """Two inexact corrections: phi, the size of the second, is then what is left but for a factor of the order of dt."""
-        shapes = jax.eval_shape(lambda: self._correction(x, y))
-        zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
-        return jax.lax.fori_loop(0, 2, lambda _, state: self._correction(state[0], y), (x, *zeros[1:]))
+        d, s = self.dynamics, self.A.shape[0]
+        aux = jnp.zeros((s, d.nu, d.n_y)), jnp.zeros((s, d.nu, d.nu)) if self.momentum else None
+        return jax.lax.fori_loop(0, 2, lambda _, state: self._correction(state[0], y), (x, jnp.zeros_like(x), aux))
 
     def _correction(self, x, y) -> tuple[Array, Array, tuple[Array, Array | None]]:
         Q, U = self.split_motion(x)

@@ -111,9 +111,9 @@ class SemismoothNewton(Solver):
 
         Written so that the (large) program of `evaluate` appears once: it is what takes time to compile.
         """
-        shapes = jax.eval_shape(lambda: evaluate(problem, x, y))
-        nothing, n = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes), y.shape[0]
-        nothing = nothing._replace(x=x, y=y, aux=None)
+        laws, n, zero = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y)
+        open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
+        nothing = Point(x, y, None, jnp.zeros_like(x), zero, open_, zero)  # phi has a row for each entry of x
         held = _Held(jnp.zeros((x.shape[0], n)), Eliminated.nothing(n), nothing.active)
 
         def factor(at: Point) -> _Held:
