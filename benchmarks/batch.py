@@ -34,8 +34,10 @@ def main():
             began = time.perf_counter()
             _, failed = jax.block_until_ready(batched(mus))
             us = (time.perf_counter() - began) / size / STEPS * 1e6
-            print(f"{type(method).__name__:10s} {size:6d} systems: first {first:5.1f} s, then {us:8.3f} us per system and step,"
-                  f" {int((failed != 0).sum())} failed")  # fmt: skip
+            bad = int((failed != 0).sum())
+            print(
+                f"{type(method).__name__:10s} {size:6d} systems: first {first:5.1f} s, then {us:8.3f} us a step, {bad} failed"
+            )
 
 
 if __name__ == "__main__":
