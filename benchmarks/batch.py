@@ -35,9 +35,8 @@ def main():
             _, failed = jax.block_until_ready(batched(mus))
             us = (time.perf_counter() - began) / size / STEPS * 1e6
             bad = int((failed != 0).sum())
-            print(
-                f"{type(method).__name__:10s} {size:6d} systems: first {first:5.1f} s, then {us:8.3f} us a step, {bad} failed"
-            )
+            name = type(method).__name__
+            print(f"{name:10s} {size:6d} systems: first {first:.1f} s, then {us:.3f} us a step, {bad} failed")
 
 
 if __name__ == "__main__":
