@@ -2,7 +2,7 @@
 
 On a CPU, systems up to `SMALL` unknowns are solved by Gauss-Jordan elimination written in plain array operations.
 It does more work than LAPACK's LU, but a loop without library calls is compiled into one function (see `_setup`),
-and at these sizes what a step costs is calls, not arithmetic: a third of the time of LAPACK with 14 unknowns.
+and at these sizes what a step costs is calls, not arithmetic.
 """
 
 from typing import NamedTuple
@@ -112,10 +112,6 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float) ->
     else:
         T, rows, solved = jax.lax.platform_dependent(A, needed, cpu=in_place, default=by_library)
     return Eliminated(T, rows, needed | solved, solved)
-
-
-def solve_vector(A: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
-    return solve(A, b[:, None])[:, 0]
 
 
 def spd_solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n k"]:

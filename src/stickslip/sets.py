@@ -49,11 +49,15 @@ class Balls(eqx.Module):
             return per_component
         return jnp.max(self._membership * per_component, axis=1, initial=0.0)
 
+    def dot(self, x: Array, y: Array) -> Array:
+        """x . y of each ball."""
+        return jnp.asarray(self._membership) @ (x * y)
+
     def norm(self, x: Float[Array, " n_F"]) -> Float[Array, " n_balls"]:
         """|x| of each ball, with derivative zero where it is zero."""
         if self._all_intervals:
             return jnp.abs(x)
-        squares = self._membership @ (x * x)
+        squares = self.dot(x, x)
         return jnp.where(squares > 0.0, jnp.sqrt(jnp.where(squares > 0.0, squares, 1.0)), 0.0)
 
     def direction(self, x: Float[Array, " n_F"]) -> Float[Array, " n_F"]:

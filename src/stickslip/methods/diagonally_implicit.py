@@ -129,13 +129,12 @@ class StageByStage(Method):
 
     def _same_contact(self, dynamics, carried: Carried, active, friction, memory: Memory) -> Array:
         """Whether the step neither opened, closed nor hit a contact, nor changed between stick, slip and slip back."""
-        balls = dynamics.laws.set
         same = jnp.all(active.normal == carried.normal) & jnp.all(active.stick == carried.stick)
         _, _, approach, _ = dynamics.split(carried.memory.gamma)
         _, _, departure, _ = dynamics.split(memory.gamma)
         at_rest = jnp.maximum(jnp.abs(approach), jnp.abs(departure)) < 1e-8
         quiet = at_rest | ~active.normal if self.projected else True  # without projection rates are never exactly zero
-        turned = balls._membership @ (friction * carried.friction) < 0.0
+        turned = dynamics.laws.set.dot(friction, carried.friction) < 0.0
         return same & jnp.all(quiet) & ~jnp.any(turned)
 
     def _fresh_force(self, dynamics, t, q, u, active) -> tuple[Array, Any]:
