@@ -20,7 +20,7 @@ from jax.extend.core import Literal
 from jaxtyping import Array, Float
 
 from .laws import StackedLaws
-from .linalg import matmul, spd_solve
+from .linalg import columns, matmul, spd_solve
 from .system import System
 
 
@@ -49,6 +49,7 @@ class Dynamics(eqx.Module):
     n_g: int = eqx.field(static=True)
     n_gamma: int = eqx.field(static=True)
     h_of_u: bool = eqx.field(static=True)  # whether h depends on u
+    k_of_q: bool = eqx.field(static=True)  # whether M^-1 h depends on q
     free: bool = eqx.field(static=True)  # whether M^-1 h is constant but for time
     identity: bool = eqx.field(static=True)  # whether q_dot = u
     flat: bool = eqx.field(static=True)  # whether q_dot = B u + beta with constant B and beta
@@ -68,6 +69,7 @@ class Dynamics(eqx.Module):
             jax.eval_shape(system.g, t, q).shape[0],
             jax.eval_shape(system.gamma, t, q, u).shape[0],
             h_of_u,
+            h_of_q or not constant_mass,
             constant_mass and not h_of_q and not h_of_u,
             type(system).B is System.B and type(system).beta is System.beta,
             flat,
@@ -152,7 +154,7 @@ class Dynamics(eqx.Module):
     def directions(self, t, q) -> tuple[Float[Array, "nu n_y"], Float[Array, " n_y"]]:
         """W and chi, S0 (7), (11)."""
         chi, along = jax.linearize(lambda u: self.velocities(t, q, u), jnp.zeros(self.nu))
-        return jax.vmap(along)(jnp.eye(self.nu)), chi
+        return columns(along, jnp.eye(self.nu)).T, chi
 
     def acceleration_rest(self, t, q, u) -> Float[Array, " n_y"]:
         """zeta: the rows' accelerations at u_dot = 0."""

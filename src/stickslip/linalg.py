@@ -5,6 +5,7 @@ It does more work than LAPACK's LU, but a loop without library calls is compiled
 and at these sizes what a step costs is calls, not arithmetic.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -19,6 +20,24 @@ def matmul(A: Float[Array, "m n"], B: Float[Array, "n k"]) -> Float[Array, "m k"
     if max(*A.shape, *B.shape) > SMALL:
         return A @ B
     return jnp.sum(A[:, :, None] * B[None, :, :], axis=1)
+
+
+def columns(f: Callable[..., Array], *X: Float[Array, "_ n"]) -> Float[Array, "_ n"]:
+    """f, a linear map of vectors, of every column.
+
+    Batched over eight columns or more, a matrix in f (a rotation, say) makes a matrix product, and with that a library
+    call; column by column it stays one function.
+    """
+
+    def together(*X):
+        return jax.vmap(f, in_axes=1, out_axes=1)(*X)
+
+    def one_by_one(*X):
+        return jax.lax.map(lambda x: f(*x), tuple(x.T for x in X)).T
+
+    if X[0].shape[1] < 8:
+        return together(*X)
+    return jax.lax.platform_dependent(*X, cpu=one_by_one, default=together)
 
 
 def _eliminate(A: Array, B: Array, pivot_row) -> Array:

@@ -51,7 +51,7 @@ class Balls(eqx.Module):
 
     def dot(self, x: Array, y: Array) -> Array:
         """x . y of each ball."""
-        return jnp.asarray(self._membership) @ (x * y)
+        return jnp.sum(self._membership * (x * y), axis=1)  # no matrix product: see `linalg.columns`
 
     def norm(self, x: Float[Array, " n_F"]) -> Float[Array, " n_balls"]:
         """|x| of each ball, with derivative zero where it is zero."""

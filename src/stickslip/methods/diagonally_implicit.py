@@ -26,7 +26,7 @@ from ..solvers import Solve, Solver
 from ..tableaus import ButcherTableau, sdirk2, sdirk3, tr_bdf2, tr_theta, trx2
 from .base import Method, Step, default_solver
 from .projected import Memory, project, start
-from .stages import Stages, motion_inverse, stage_inclusions
+from .stages import MotionInverse, Stages, stage_inclusions
 
 ALEXANDER = "R. Alexander, SINUM 14 (1977), doi:10.1137/0714068; Breuling, thesis, section 4.4 (S3)"
 HOSEA = "Hosea, Shampine, Appl. Numer. Math. 20 (1996), doi:10.1016/0168-9274(95)00115-8; Breuling, thesis (S3)"
@@ -79,7 +79,7 @@ class StageByStage(Method):
         first = 1 if self._explicit_first else 0
         one = jnp.ones((1, 1))
         a = tableau.A[-1, -1]  # the same in all implicit stages
-        T_inverse = motion_inverse(dynamics, t, q, u, dt, a * one, a * one)
+        motion = MotionInverse.at(dynamics, t, q, u, dt, a * one, a * one)
 
         def stage(history, i):
             """Stage i from dQ, dU, dPi of the stages before; theirs to come are zero."""
@@ -88,7 +88,7 @@ class StageByStage(Method):
             inclusions = stage_inclusions(dynamics, memory.rho, dt, (np.array([a]), np.ones(1)), (c[i] * dt)[None], offset)
             stage = Stages(
                 inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one, one / a,
-                T_inverse, (0,),
+                motion, (0,),
             )  # fmt: skip
             y = a * jnp.where(i > first, dPi[i - 1], dt * carried.force)
             Q = q_base + a * dt * dynamics.q_dot(t, q_base, u_base)

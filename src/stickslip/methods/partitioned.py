@@ -30,7 +30,7 @@ from ..solvers import ProxParameters, Solver
 from ..tableaus import lobatto_iiia, lobatto_iiib
 from .base import Method, Step, default_solver, impact_problem
 from .projected import Memory, start
-from .stages import Stages, levers, motion_inverse, stage_inclusions
+from .stages import MotionInverse, Stages, levers, stage_inclusions
 
 
 class LobattoIIIAB(Method):
@@ -73,10 +73,10 @@ class LobattoIIIAB(Method):
             dynamics, memory.rho, dt, levers(a, a_hat, D, constrained), share * dt, jnp.zeros((s - 1) * dynamics.n_y)
         )  # fmt: skip
         p = dynamics.M(t, q) @ u
-        T_inverse = motion_inverse(dynamics, t, q, u, dt, A, A_hat)
+        motion = MotionInverse.at(dynamics, t, q, u, dt, A, A_hat)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         stages = Stages(
-            inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), T_inverse, constrained,
+            inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), motion, constrained,
             momentum, p_base=jnp.tile(p, (s, 1)),
         )  # fmt: skip
         y = stages.in_order(share[:, None] * dt * memory.P)

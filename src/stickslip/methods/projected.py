@@ -25,7 +25,7 @@ from ..derive import Dynamics
 from ..solvers import ProxParameters, Solve, Solver
 from ..tableaus import ButcherTableau, lobatto_iiic, radau_iia
 from .base import Method, Step, default_solver, impact_problem
-from .stages import Stages, levers, motion_inverse, stage_inclusions
+from .stages import MotionInverse, Stages, levers, stage_inclusions
 
 REFERENCE = "J. Breuling, thesis, University of Stuttgart, 2024, chapter 4 (S3); Ascher, Petzold 1991, doi:10.1137/0728059"
 
@@ -88,10 +88,10 @@ class CoupledStages(Method):
         inclusions = stage_inclusions(
             dynamics, memory.rho, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
         )  # fmt: skip
-        T_inverse = motion_inverse(dynamics, t, q, u, dt, A, A)
+        motion = MotionInverse.at(dynamics, t, q, u, dt, A, A)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         stages = Stages(
-            inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), T_inverse, constrained,
+            inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), motion, constrained,
             degenerate=self.degenerate,
         )  # fmt: skip
         y = stages.in_order(c[:, None] * dt * memory.P)

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..derive import Dynamics
-from ..linalg import matmul, solve
+from ..linalg import columns, matmul, solve
 from ..solvers import Inclusions, Problem, ProxParameters
 
 
@@ -32,22 +32,70 @@ def stage_order(n_stages: int, n_bilateral: int, n_N: int, n_F: int) -> np.ndarr
                            grid[:, n_bilateral + n_N :].ravel()])  # fmt: skip
 
 
-def motion_inverse(dynamics: Dynamics, t, q, u, dt, A: Array, A_hat: Array) -> Array | None:
-    """The inverse of the stages' Jacobian with f and k linearised at the start; None where the motion is explicit."""
-    if dynamics.free and dynamics.flat:
-        return None
-    nq, nu, s = dynamics.nq, dynamics.nu, A.shape[0]
+def each(f, *rows: Array):
+    """f of every stage: as `jax.vmap(f)`, but written out, because XLA's batched code for a few rows is much slower."""
+    outs = [f(*(row[i] for row in rows)) for i in range(rows[0].shape[0])]
+    return jax.tree.map(lambda *a: jnp.stack(a), *outs)
 
-    def k(q, u):
-        return dynamics.solve_M(t, q, dynamics.h(t, q, u)[:, None])[:, 0]
 
-    f_q, f_u = jax.jacfwd(lambda q, u: dynamics.q_dot(t, q, u), argnums=(0, 1))(q, u)
-    k_q, k_u = jax.jacfwd(k, argnums=(0, 1))(q, u)
-    T = jnp.block([
-        [jnp.eye(s * nq) - dt * jnp.kron(A, f_q), -dt * jnp.kron(A, f_u)],
-        [-dt * jnp.kron(A_hat, k_q), jnp.eye(s * nu) - dt * jnp.kron(A_hat, k_u)],
-    ])  # fmt: skip
-    return solve(T, jnp.eye(s * (nq + nu)))
+class MotionInverse(eqx.Module):
+    """H_xx^-1 of the stages with f and k linearised at the start of the step.
+
+    Where forces depend on the positions the whole Jacobian is inverted: they may be stiff. Otherwise U comes first, and
+    of Q = ... + h A f_q Q the first term of the geometric series is enough: f_q holds angular velocities, so that what is
+    left out is (h omega)^2, as much as the linearisation leaves out itself.
+    """
+
+    whole: Array | None
+    of_U: Array | None  # None: the identity
+    q_dot_q: Array
+    q_dot_u: Array
+    hA: Array
+
+    @classmethod
+    def at(cls, dynamics: Dynamics, t, q, u, dt, A: Array, A_hat: Array) -> "MotionInverse | None":
+        """None where the motion is explicit."""
+        if dynamics.free and dynamics.flat:
+            return None
+        nq, nu, s = dynamics.nq, dynamics.nu, A.shape[0]
+        halves = jnp.eye(nq, nq + nu), jnp.eye(nu, nq + nu, k=nq)  # directions of q, of u
+
+        def k(q, u):
+            return dynamics.solve_M(t, q, dynamics.h(t, q, u)[:, None])[:, 0]
+
+        _, along = jax.linearize(lambda q, u: dynamics.q_dot(t, q, u), q, u)
+        f_q, f_u = jnp.split(columns(along, *halves), [nq], axis=1)
+        if dynamics.free:
+            return cls(None, None, f_q, f_u, dt * A)
+        _, along = jax.linearize(k, q, u)
+        k_q, k_u = jnp.split(columns(along, *halves), [nq], axis=1)
+        T_uu = jnp.eye(s * nu) - dt * jnp.kron(A_hat, k_u)
+        if not dynamics.k_of_q:
+            return cls(None, solve(T_uu, jnp.eye(s * nu)), f_q, f_u, dt * A)
+        T = jnp.block([
+            [jnp.eye(s * nq) - dt * jnp.kron(A, f_q), -dt * jnp.kron(A, f_u)],
+            [-dt * jnp.kron(A_hat, k_q), T_uu],
+        ])  # fmt: skip
+        return cls(solve(T, jnp.eye(s * (nq + nu))), None, f_q, f_u, dt * A)
+
+    def _through(self, J: Array, X: Float[Array, "s m n"]) -> Float[Array, "s l n"]:
+        """(h A kron J) X."""
+        along = jnp.sum(J[None, :, :, None] * X[:, None, :, :], axis=2)
+        return jnp.sum(self.hA[:, :, None, None] * along[None], axis=1)
+
+    def apply(self, R_Q: Float[Array, "s nq n"] | None, R_U: Float[Array, "s nu n"]) -> Array:
+        """The solution for right-hand sides R; none in the rows of Q is the same as zero."""
+        s, nu, n = R_U.shape
+        nq = self.q_dot_q.shape[0]
+        flat_U = R_U.reshape(s * nu, n)
+        if self.whole is not None:
+            X = matmul(self.whole[:, s * nq :], flat_U)
+            return X if R_Q is None else X + matmul(self.whole[:, : s * nq], R_Q.reshape(s * nq, n))
+        X_U = flat_U if self.of_U is None else matmul(self.of_U, flat_U)
+        X_Q = self._through(self.q_dot_u, X_U.reshape(s, nu, n))
+        X_Q = X_Q if R_Q is None else X_Q + R_Q
+        X_Q = X_Q + self._through(self.q_dot_q, X_Q)
+        return jnp.concatenate([X_Q.reshape(s * nq, n), X_U])
 
 
 class Stages(Problem):
@@ -62,7 +110,7 @@ class Stages(Problem):
     A: Float[Array, "s s"]
     A_hat: Float[Array, "s s"]
     D: Float[Array, "s r"]
-    T_inverse: Array | None
+    motion: MotionInverse | None
     constrained: tuple[int, ...] = eqx.field(static=True)
     momentum: bool = eqx.field(static=True, default=False)  # S1's form: stages carry momenta, not velocities
     degenerate: bool = eqx.field(static=True, default=False)  # P_0 only: some contact modes are singular by construction
@@ -70,7 +118,7 @@ class Stages(Problem):
 
     @property
     def nonlinear(self) -> bool:
-        return self.T_inverse is not None
+        return self.motion is not None
 
     @property
     def inexact(self) -> bool:
@@ -110,7 +158,7 @@ class Stages(Problem):
             terms = d.solve_M(tau, Q, jnp.column_stack([self.dt * h, W]))
             return terms[:, 0], terms[:, 1:]
 
-        return jax.vmap(one)(self.tau, Q, U)
+        return each(one, self.tau, Q, U)
 
     def increments(self, Q: Array, U: Array, y: Array) -> tuple[Array, Array, Array]:
         """dU (or dp), dPi and L (or W) of all stages."""
@@ -119,30 +167,24 @@ class Stages(Problem):
         return smooth + jnp.sum(L * dPi[:, None, :], axis=2), dPi, L
 
     def correct(self, x, y):
-        """Two inexact corrections: phi, the size of the second, is then what is left but for a factor of the order of dt."""
-        d, s = self.dynamics, self.A.shape[0]
-        aux = jnp.zeros((s, d.nu, d.n_y)), jnp.zeros((s, d.nu, d.nu)) if self.momentum else None
-        return jax.lax.fori_loop(0, 2, lambda _, state: self._correction(state[0], y), (x, jnp.zeros_like(x), aux))
-
-    def _correction(self, x, y) -> tuple[Array, Array, tuple[Array, Array | None]]:
         Q, U = self.split_motion(x)
         d, dt = self.dynamics, self.dt
         dU, _, L = self.increments(Q, U, y)
         M_inverse = None
         if self.momentum:
-            M_inverse = jax.vmap(lambda tau, Q: d.solve_M(tau, Q, jnp.eye(d.nu)))(self.tau, Q)
+            M_inverse = each(lambda tau, Q: d.solve_M(tau, Q, jnp.eye(d.nu)), self.tau, Q)
             U_new = jnp.sum(M_inverse * (self.p_base + matmul(self.A_hat, dU))[:, None, :], axis=2)
         else:
             U_new = self.u_base + matmul(self.A_hat, dU)
-        # Without T the motion is explicit: U follows from Q, and Q from U.
-        f = jax.vmap(d.q_dot)(self.tau, Q, U_new if self.T_inverse is None else U)
+        # Without an inverse the motion is explicit: U follows from Q, and Q from U.
+        f = each(d.q_dot, self.tau, Q, U_new if self.motion is None else U)
         Q_new = self.q_base + dt * matmul(self.A, f)
         phi = x - jnp.concatenate([Q_new.reshape(-1), U_new.reshape(-1)])
-        moved = phi if self.T_inverse is None else matmul(self.T_inverse, phi[:, None])[:, 0]
+        moved = phi if self.motion is None else self.motion.apply((Q - Q_new)[..., None], (U - U_new)[..., None])[:, 0]
         return x - moved, phi, (L, M_inverse)
 
     def phi(self, x, y):
-        return self._correction(x, y)[1]
+        return self.correct(x, y)[1]
 
     def tangent(self, x, aux):
         """Columns in solver order."""
@@ -154,19 +196,19 @@ class Stages(Problem):
         U_y = U_y.reshape(s, d.nu, r * d.n_y)[..., self._order]
         if M_inverse is not None:
             U_y = jnp.sum(M_inverse[:, :, :, None] * U_y[:, None, :, :], axis=2)
-        if self.T_inverse is not None:
-            return matmul(self.T_inverse[:, s * d.nq :], U_y.reshape(s * d.nu, r * d.n_y))
+        if self.motion is not None:
+            return self.motion.apply(None, U_y)
         Q, _ = self.split_motion(x)
         Q_y = jnp.sum((dt * self.A)[:, :, None, None] * self._B_times(Q, U_y)[None], axis=1)
         return jnp.concatenate([Q_y.reshape(s * d.nq, r * d.n_y), U_y.reshape(s * d.nu, r * d.n_y)])
 
     def _B_times(self, Q: Array, U_y: Array) -> Array:
-        return jax.vmap(self.dynamics.B_times)(self.tau, Q, U_y)
+        return each(self.dynamics.B_times, self.tau, Q, U_y)
 
     def psi(self, x):
         Q, U = self.split_motion(x)
         i = np.asarray(self.constrained)
-        return self.in_order(jax.vmap(self.dynamics.positions)(self.tau[i], Q[i], U[i]))
+        return self.in_order(each(self.dynamics.positions, self.tau[i], Q[i], U[i]))
 
     def sensitivity(self, x, X):
         """Stage by stage: the rows of a stage depend on its own Q and U."""
@@ -177,9 +219,9 @@ class Stages(Problem):
 
         def one(tau, Q, U, X_Q, X_U):
             _, along = jax.linearize(lambda Q, U: d.positions(tau, Q, U), Q, U)
-            return jax.vmap(along, in_axes=1, out_axes=1)(X_Q, X_U)
+            return columns(along, X_Q, X_U)
 
-        rows = jax.vmap(one)(self.tau[i], Q[i], U[i], X_Q[i], X_U[i])
+        rows = each(one, self.tau[i], Q[i], U[i], X_Q[i], X_U[i])
         return rows.reshape(n, n)[self._order]
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..laws import ActiveSet
-from ..linalg import Eliminated, eliminate
+from ..linalg import Eliminated, columns, eliminate
 from ..results import RESULTS, unless
 from .base import Solver
 from .problem import Problem, Solve
@@ -41,7 +41,7 @@ def evaluate(problem: Problem, x: Array, y: Array) -> Point:
 def schur_complement(problem: Problem, at: Point, X: Array) -> Array:
     """dF/dy with x eliminated and the active set held, (6.13)."""
     _, along = jax.linearize(lambda psi, mu: problem.inclusions.residual(at.active, psi, mu), at.psi, problem.mu(at.y))
-    return jax.vmap(along, in_axes=1, out_axes=1)(problem.sensitivity(at.x, X), problem.mu_sensitivity(at.y))
+    return columns(along, problem.sensitivity(at.x, X), problem.mu_sensitivity(at.y))
 
 
 def squared_norm(rows: Array) -> Array:

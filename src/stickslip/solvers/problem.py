@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..laws import ActiveSet, StackedLaws
+from ..linalg import columns
 
 
 class ProxParameters(NamedTuple):
@@ -141,7 +142,7 @@ class Problem(eqx.Module):
     def sensitivity(self, x: Array, X: Array) -> Array:
         """d psi/d y = psi_x X, by forward differentiation along the columns of X."""
         _, along = jax.linearize(self.psi, x)
-        return jax.vmap(along, in_axes=1, out_axes=1)(X)
+        return columns(along, X)
 
     def mu(self, y: Array) -> Array:
         """Percussions that enter the laws."""
