@@ -1,5 +1,6 @@
 """Orders, impact laws and forms of the Runge-Kutta families: S3 chapters 4 and 5, S1, reference data 2.3 and 7."""
 
+import dataclasses
 import itertools
 
 import jax.numpy as jnp
@@ -194,14 +195,11 @@ def test_a_dropped_mass_is_first_order(method):
 
 
 def test_rattle_is_the_two_stage_lobatto_method():
-    # With its own dt of 1e-2 the ball reaches the ground exactly at the end of a step: round-off decides in which one.
-    for name, case, t1, dt in (
-        ("bouncing-ball", 1, 1.5, 7e-3),
-        ("mass-on-slope", 4, 3.28, 1e-2),
-        ("slider-crank", 1, 0.02, 1e-4),
-    ):
+    for name, case, t1 in (("bouncing-ball", 1, None), ("mass-on-slope", 4, None), ("slider-crank", 1, 0.02)):
         b = ss.benchmarks.load(name, case)
-        a, c = (ss.simulate(b.system, m, b.q0, b.u0, t1=t1, dt=dt) for m in (ss.Rattle(), ss.LobattoIIIAB(2)))
+        # With e_N = 1/2 the ball reaches the ground exactly at the end of a step, and round-off decides in which one.
+        system = dataclasses.replace(b.system, e_N=0.47) if name == "bouncing-ball" else b.system
+        a, c = (ss.simulate(system, m, b.q0, b.u0, t1=t1 or b.t1, dt=b.dt) for m in (ss.Rattle(), ss.LobattoIIIAB(2)))
         assert a.q == pytest.approx(c.q, abs=1e-8)
         assert a.P_N == pytest.approx(c.P_N, abs=1e-8)
         assert a.P_g == pytest.approx(c.P_g, abs=1e-8)
