@@ -90,7 +90,7 @@ class Eliminated(NamedTuple):
         return jnp.where(self.solved, self.T @ (jnp.where(self.solved, b[self.rows], 0.0) - given), given)
 
 
-def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float) -> Eliminated:
+def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array) -> Eliminated:
     """Factors of A for repeated use. Row i of A is the unit row where ``needed[i]`` is false: it costs nothing.
 
     Gauss-Jordan in place with partial pivoting: column k of A makes room for a column of the inverse. A pivot that is

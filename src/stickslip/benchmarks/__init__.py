@@ -3,16 +3,45 @@
 from typing import Any
 
 from ..validate import nearest
-from . import bouncing_ball, bouncing_ball_1d, mass_on_slope, pendulum, slider_crank, tippedisk
+from . import (
+    ball_in_corner,
+    ball_in_hollow_sphere,
+    block_on_belt,
+    bounce,
+    bouncing_ball,
+    bouncing_ball_1d,
+    incline,
+    mass_on_slope,
+    painleve_rod,
+    pendulum,
+    rolling_ball,
+    slider_crank,
+    sliding_cube,
+    sliding_mass,
+    stiff_pendulum,
+    tetrahedron,
+    tippedisk,
+)
 from .base import Benchmark as Benchmark
 
 _MODULES: dict[str, Any] = {
     "bouncing-ball": bouncing_ball,
+    "rolling-ball": rolling_ball,
+    "ball-in-hollow-sphere": ball_in_hollow_sphere,
+    "block-on-belt": block_on_belt,
+    "stiff-pendulum": stiff_pendulum,
     "slider-crank": slider_crank,
     "mass-on-slope": mass_on_slope,
+    "painleve-rod": painleve_rod,
+    "ball-in-corner": ball_in_corner,
     "tippedisk": tippedisk,
+    "tetrahedron": tetrahedron,
+    "sliding-mass": sliding_mass,
     "pendulum": pendulum,
     "bouncing-ball-1d": bouncing_ball_1d,
+    "incline": incline,
+    "sliding-cube": sliding_cube,
+    "bounce": bounce,
 }
 
 

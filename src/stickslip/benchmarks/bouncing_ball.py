@@ -11,12 +11,12 @@ import jax.numpy as jnp
 
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
-from ..system import System
+from ..rigid import PlanarBody
 from .base import Benchmark
 
 
-class BouncingBall(System):
-    """q = (x, y, phi)."""
+class BouncingBall(PlanarBody):
+    """q = (x, y, phi); M and h are those of a planar body, (44)."""
 
     e_N: float = 0.5
     mu: float = 0.2
@@ -29,12 +29,6 @@ class BouncingBall(System):
     def theta(self):
         return 2.0 / 5.0 * self.m * self.R**2
 
-    def M(self, t, q):
-        return jnp.diag(jnp.array([self.m, self.m, self.theta]))  # (44)
-
-    def h(self, t, q, u):
-        return jnp.array([0.0, -self.m * self.gravity, 0.0])
-
     def g_N(self, t, q):
         return jnp.array([q[1] - self.R])
 
@@ -44,9 +38,6 @@ class BouncingBall(System):
     @property
     def laws(self):
         return (Contact(e_N=self.e_N, e_F=self.e_F, friction=Coulomb(self.mu)),)
-
-    def energy(self, t, q, u):
-        return 0.5 * u @ self.M(t, q) @ u + self.m * self.gravity * q[1]
 
 
 def load(case: int = 1, g: float = 9.81) -> Benchmark:

@@ -79,7 +79,7 @@ class StageByStage(Method):
         first = 1 if self._explicit_first else 0
         one = jnp.ones((1, 1))
         a = tableau.A[-1, -1]  # the same in all implicit stages
-        motion = MotionInverse.at(dynamics, t, q, u, dt, a * one, a * one)
+        motion = MotionInverse.at(dynamics, jnp.asarray(t)[None], q[None], u[None], dt, a * one, a * one)
 
         def stage(history, i):
             """Stage i from dQ, dU, dPi of the stages before; theirs to come are zero."""

@@ -73,15 +73,15 @@ class LobattoIIIAB(Method):
             dynamics, memory.rho, dt, levers(a, a_hat, D, constrained), share * dt, jnp.zeros((s - 1) * dynamics.n_y)
         )  # fmt: skip
         p = dynamics.M(t, q) @ u
-        motion = MotionInverse.at(dynamics, t, q, u, dt, A, A_hat)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
+        Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess
+        motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A_hat)
         stages = Stages(
             inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), motion, constrained,
             momentum, p_base=jnp.tile(p, (s, 1)),
         )  # fmt: skip
         y = stages.in_order(share[:, None] * dt * memory.P)
-        Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)
-        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
+        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
         Q, U = stages.split_motion(first.x)
         q1 = dynamics.normalize(Q[-1])
         dU, dPi, _ = stages.increments(Q, U, first.y)  # dPi_s = 0: the smooth part of the last stage is in dU

@@ -88,15 +88,15 @@ class CoupledStages(Method):
         inclusions = stage_inclusions(
             dynamics, memory.rho, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
         )  # fmt: skip
-        motion = MotionInverse.at(dynamics, t, q, u, dt, A, A)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
+        Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess
+        motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)
         stages = Stages(
             inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), motion, constrained,
             degenerate=self.degenerate,
         )  # fmt: skip
         y = stages.in_order(c[:, None] * dt * memory.P)
-        Q = q + c[:, None] * dt * dynamics.q_dot(t, q, u)
-        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), base[1].reshape(-1)]), y)
+        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
         Q, U = stages.split_motion(first.x)
         q1, u1, P = dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1]
         closed = first.active.normal.reshape(s, dynamics.laws.n_N)[-1]

@@ -8,10 +8,12 @@ that y are the integrated differences Delta Pi of (4.66), whose complementarity 
 methods: y = dPi of the stages before, (5.30). Diagonally implicit methods: one stage at a time, with what came before in
 qb and ub.
 
-The motion is eliminated by an inexact Newton method: derivatives of W dPi are left out, those of f and k are taken at the
-start of the step and inverted once. The residual is exact, so only the number of iterations is at stake; derivatives of a
-run linearise the stages in full.
+The motion is eliminated by an inexact Newton method: derivatives of W dPi are left out, those of f and k are taken at a
+guess and inverted once, or anew where they are so stiff that this does not serve. The residual is exact, so only the
+number of iterations is at stake; derivatives of a run linearise the stages in full.
 """
+
+import dataclasses
 
 import equinox as eqx
 import jax
@@ -39,7 +41,7 @@ def each(f, *rows: Array):
 
 
 class MotionInverse(eqx.Module):
-    """H_xx^-1 of the stages with f and k linearised at the start of the step.
+    """H_xx^-1 of the stages with f and k linearised, first at a guess.
 
     Where forces depend on the positions the whole Jacobian is inverted: they may be stiff. Otherwise U comes first, and
     of Q = ... + h A f_q Q the first term of the geometric series is enough: f_q holds angular velocities, so that what is
@@ -47,36 +49,52 @@ class MotionInverse(eqx.Module):
     """
 
     whole: Array | None
+    noise: Array  # |H_xx| |x|: what cancels in the rows of phi
     of_U: Array | None  # None: the identity
     q_dot_q: Array
     q_dot_u: Array
     hA: Array
 
     @classmethod
-    def at(cls, dynamics: Dynamics, t, q, u, dt, A: Array, A_hat: Array) -> "MotionInverse | None":
-        """None where the motion is explicit."""
+    def at(cls, dynamics: Dynamics, tau, Q, U, dt, A: Array, A_hat: Array) -> "MotionInverse | None":
+        """Linearised at every stage, or at the first where forces do not depend on q; None where the motion is explicit."""
         if dynamics.free and dynamics.flat:
             return None
         nq, nu, s = dynamics.nq, dynamics.nu, A.shape[0]
+        if not dynamics.k_of_q:
+            tau, Q, U = tau[:1], Q[:1], U[:1]
         halves = jnp.eye(nq, nq + nu), jnp.eye(nu, nq + nu, k=nq)  # directions of q, of u
 
-        def k(q, u):
+        def k(t, q, u):
             return dynamics.solve_M(t, q, dynamics.h(t, q, u)[:, None])[:, 0]
 
-        _, along = jax.linearize(lambda q, u: dynamics.q_dot(t, q, u), q, u)
-        f_q, f_u = jnp.split(columns(along, *halves), [nq], axis=1)
+        def jacobians(f):
+            def one(t, q, u):
+                _, along = jax.linearize(lambda q, u: f(t, q, u), q, u)
+                return columns(along, *halves)
+
+            J = each(one, tau, Q, U)
+            return J[..., :nq], J[..., nq:]
+
+        def spread(A, J):
+            """a_ij J_j as one matrix."""
+            return (A[:, None, :, None] * jnp.swapaxes(J, 0, 1)[None]).reshape(s * J.shape[1], s * J.shape[2])
+
+        f_q, f_u = jacobians(dynamics.q_dot)
+        no_noise = jnp.zeros(())
         if dynamics.free:
-            return cls(None, None, f_q, f_u, dt * A)
-        _, along = jax.linearize(k, q, u)
-        k_q, k_u = jnp.split(columns(along, *halves), [nq], axis=1)
-        T_uu = jnp.eye(s * nu) - dt * jnp.kron(A_hat, k_u)
+            return cls(None, no_noise, None, f_q[0], f_u[0], dt * A)
+        k_q, k_u = jacobians(k)
+        T_uu = jnp.eye(s * nu) - dt * spread(A_hat, k_u)
         if not dynamics.k_of_q:
-            return cls(None, solve(T_uu, jnp.eye(s * nu)), f_q, f_u, dt * A)
+            return cls(None, no_noise, solve(T_uu, jnp.eye(s * nu)), f_q[0], f_u[0], dt * A)
         T = jnp.block([
-            [jnp.eye(s * nq) - dt * jnp.kron(A, f_q), -dt * jnp.kron(A, f_u)],
-            [-dt * jnp.kron(A_hat, k_q), T_uu],
+            [jnp.eye(s * nq) - dt * spread(A, f_q), -dt * spread(A, f_u)],
+            [-dt * spread(A_hat, k_q), T_uu],
         ])  # fmt: skip
-        return cls(solve(T, jnp.eye(s * (nq + nu))), None, f_q, f_u, dt * A)
+        x = jnp.concatenate([Q.reshape(-1), U.reshape(-1)])
+        noise = matmul(jnp.abs(T), jnp.abs(x)[:, None])[:, 0]
+        return cls(solve(T, jnp.eye(s * (nq + nu))), noise, None, f_q[0], f_u[0], dt * A)
 
     def _through(self, J: Array, X: Float[Array, "s m n"]) -> Float[Array, "s l n"]:
         """(h A kron J) X."""
@@ -123,6 +141,20 @@ class Stages(Problem):
     @property
     def inexact(self) -> bool:
         return True
+
+    @property
+    def linearisation(self):
+        return None if self.motion is None or self.motion.whole is None else self.motion
+
+    def relinearised(self, x):
+        Q, U = self.split_motion(x)
+        return MotionInverse.at(self.dynamics, self.tau, Q, U, self.dt, self.A, self.A_hat)
+
+    def using(self, linearisation):
+        return self if linearisation is None else dataclasses.replace(self, motion=linearisation)
+
+    def noise(self):
+        return jnp.zeros(()) if self.motion is None else self.motion.noise
 
     @property
     def null_pivot(self) -> float:
@@ -237,7 +269,7 @@ def stage_inclusions(
     )
     closed, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
     per_ball = jnp.repeat(durations, dynamics.laws.set.count)
-    return Inclusions(laws, closed, sticky, stacked, per_ball, offset, r * dynamics.n_bilateral)
+    return Inclusions(laws, closed, sticky, stacked, per_ball, offset, r * dynamics.n_bilateral, r)
 
 
 def levers(A: np.ndarray, A_hat: np.ndarray, D: np.ndarray, constrained: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,17 +1,42 @@
-"""The default: Newton, and where it meets a singular or non-convergent problem, the fixed point."""
+"""The default: Newton, and where it meets a singular or non-convergent problem, other ways to the same solution."""
+
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..results import RESULTS
 from .base import Solver
 from .fixed_point import FixedPoint
-from .newton import SemismoothNewton
+from .newton import Anchor, SemismoothNewton
 from .problem import Problem, Solve
+
+PROXIMAL_STEPS = 60
+SOFTEN, STIFFEN = 0.3, 5.0  # how the strength of the proximal term, 1 at first, changes after success and failure
+
+
+class _Attempt(NamedTuple):
+    solve: Solve
+    number: Array
+    x: Array
+    y: Array
+    strength: Array
 
 
 class Automatic(Solver):
+    """Tries, in this order, and stops at the first success:
+
+    1. Newton from the last percussion;
+    2. Newton from contacts that stick in all stages, in all but the first, and so on: in a tangential impact (Painleve)
+       nothing near the last percussion is a solution, but sticking is;
+    3. proximal steps: Newton with psi + r (mu - mu_k) in place of psi, mu_k the solution before, and r falling. Redundant
+       contacts become independent, the sequence converges to one of their solutions, and where their rows contradict each
+       other in one contact mode it runs, ever faster, into another;
+    4. the fixed point.
+    """
+
     newton: SemismoothNewton = eqx.field(default_factory=SemismoothNewton)
     fixed_point: FixedPoint = eqx.field(default_factory=FixedPoint)
 
@@ -19,7 +44,29 @@ class Automatic(Solver):
         return self.newton
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        first = self.newton.iterate(problem, x, y)
+        starts = problem.inclusions.stages
+
+        # A loop, so that Newton is compiled once.
+        def once_more(a: _Attempt):
+            failed = (a.number == 0) | (a.solve.result != RESULTS.successful)
+            return failed & (a.number <= starts + PROXIMAL_STEPS)
+
+        def newton(a: _Attempt) -> _Attempt:
+            proximal = a.number > starts
+            anchor = Anchor.at(problem, a.y, jnp.where(proximal, a.strength, 0.0))
+            solve = self.newton.iterate(problem, a.x, a.y, jnp.where(proximal, 0, a.number), anchor)
+            found = proximal & jnp.all(jnp.isfinite(solve.rows))  # of the proximal problem
+            strength = jnp.where(proximal, a.strength * jnp.where(found, SOFTEN, STIFFEN), a.strength)
+            total = a.solve.newton_iterations + solve.newton_iterations
+            return _Attempt(
+                solve._replace(newton_iterations=total), a.number + 1,
+                jnp.where(found, solve.x, a.x), jnp.where(found, solve.y, a.y), strength,
+            )  # fmt: skip
+
+        shapes = jax.eval_shape(lambda: self.newton.iterate(problem, x, y))
+        nothing = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+        start = _Attempt(nothing, jnp.asarray(0), x, y, jnp.ones(()))
+        first = jax.lax.while_loop(once_more, newton, start).solve
 
         # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.
         def failed(state):

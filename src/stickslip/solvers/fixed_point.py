@@ -28,9 +28,10 @@ class FixedPoint(Solver):
     """For redundant contacts, whose percussions are not unique.
 
     Percussions are projected, then the motion (with the bilateral multipliers) is found for them; converged when
-    the *motion* moves by less than (6.15) allows. Multipliers, bilateral ones too, are kept out of that test: they
-    may cycle while the motion has long converged. The proximal parameters are estimated; ``relaxation`` scales them.
-    It is reduced further where the iteration grows, and the test looks at the unrelaxed change.
+    motion *and percussions* move by less than (6.15) allows. (6.15) has the motion only: but percussions that drift
+    through the null space of redundant contacts, on their way to another contact mode, leave the motion at rest.
+    Bilateral multipliers are kept out: they may cycle. The proximal parameters are estimated; ``relaxation`` scales
+    them. It is reduced further where the iteration grows, and the test looks at the unrelaxed change.
     """
 
     atol: float = 1e-12
@@ -56,35 +57,40 @@ class FixedPoint(Solver):
                 x, phi, _ = problem.correct(x, y)
                 return x, jnp.concatenate([phi, problem.psi(x)[:b]])
 
-            x, r = rows(x, y)
-            if r.shape[0] == 0:  # the motion follows from y exactly
-                return x, y, jnp.asarray(True)
-            s = weights(r, x.shape[0] + b, problem.mu(y), self.atol, self.rtol)
+            n_rows = jax.eval_shape(rows, x, y)[1].shape[0]
+            if n_rows == 0:  # the motion follows from y exactly
+                return rows(x, y)[0], y, jnp.asarray(True)
 
             def unfinished(state):
-                _, _, r, k = state
-                return (jnp.linalg.norm(r / s) >= 1.0) & (k < self.max_newton_iterations)
+                _, _, r, s, k = state
+                return (k == 0) | ((jnp.linalg.norm(r / s) >= 1.0) & (k <= self.max_newton_iterations))
 
             def newton(state):
-                x, y, r, k = state
-                dy = -J_inverse @ r[r.shape[0] - b :]
+                x, y, r, s, k = state
+                dy = -J_inverse @ r[n_rows - b :]  # zero at first
                 y = y.at[:b].add(dy)
                 x, r = rows(x + X_b @ dy, y)
-                return x, y, r, k + 1
+                first = weights(r, x.shape[0] + b, problem.mu(y), problem.noise(), self.atol, self.rtol)
+                return x, y, r, jnp.where(k == 0, first, s), k + 1
 
-            x, y, r, _ = jax.lax.while_loop(unfinished, newton, (x, y, r, jnp.asarray(0)))
+            start = (x, y, jnp.zeros(n_rows), jnp.ones(n_rows), jnp.asarray(0))
+            x, y, r, s, _ = jax.lax.while_loop(unfinished, newton, start)
             return x, y, jnp.linalg.norm(r / s) < 1.0
 
         def unfinished(state: _State):
-            alive = state.motion_found & ((state.k == 0) | jnp.isfinite(state.change))
-            return (~state.converged) & alive & (state.k < self.max_iterations)
+            alive = state.motion_found & ((state.k <= 1) | jnp.isfinite(state.change))
+            return (~state.converged) & alive & (state.k <= self.max_iterations)
 
         def project(state: _State) -> _State:
+            # The first pass only finds the motion for the percussions as they are.
             mu = problem.inclusions.project(problem.psi(state.x), problem.mu(state.y), rho.scaled(state.relaxation))
-            x, y, found = motion(state.x, problem.y_of(mu))
-            s = x.shape[0] * (self.atol + self.rtol * jnp.maximum(jnp.abs(x), jnp.abs(state.x)))
-            change = jnp.linalg.norm((x - state.x) / s) / state.relaxation
-            relaxation = jnp.where(change > state.change, 0.8 * state.relaxation, state.relaxation)
+            x, y, found = motion(state.x, jnp.where(state.k == 0, state.y, problem.y_of(mu)))
+            before, after = state.x, x
+            if b < y.shape[0]:
+                before, after = jnp.concatenate([before, problem.mu(state.y)[b:]]), jnp.concatenate([x, mu[b:]])
+            s = x.shape[0] * (self.atol + self.rtol * jnp.maximum(jnp.abs(after), jnp.abs(before)))
+            change = jnp.where(state.k == 0, jnp.inf, jnp.linalg.norm((after - before) / s) / state.relaxation)
+            relaxation = jnp.where(change > 1.01 * state.change, 0.8 * state.relaxation, state.relaxation)
             return _State(
                 x,
                 y,
@@ -95,9 +101,8 @@ class FixedPoint(Solver):
                 found,
             )
 
-        x, y, found = motion(x, y)
-        big = jnp.asarray(jnp.inf)
-        start = _State(x, y, jnp.asarray(float(self.relaxation)), big, jnp.asarray(0), jnp.asarray(False), found)
+        relaxation, no, yes = jnp.asarray(float(self.relaxation)), jnp.asarray(False), jnp.asarray(True)
+        start = _State(x, y, relaxation, jnp.asarray(jnp.inf), jnp.asarray(0), no, yes)
         end = jax.lax.while_loop(unfinished, project, start)
         at = evaluate(problem, end.x, end.y)
         return Solve(
@@ -105,7 +110,7 @@ class FixedPoint(Solver):
             at.y,
             at.active,
             jnp.asarray(0),
-            end.k,
+            end.k - 1,
             at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
             unless(end.converged & end.motion_found, RESULTS.fixed_point_not_converged),

@@ -14,6 +14,24 @@ from .base import Solver
 from .problem import Problem, Solve
 
 
+class Anchor(NamedTuple):
+    """Proximal term: psi + stiffness (mu - anchor) instead of psi makes redundant rows independent."""
+
+    mu: Array
+    stiffness: Array
+
+    @classmethod
+    def at(cls, problem: Problem, y: Array, strength: Any) -> "Anchor":
+        """In units of what a percussion moves at its own contact."""
+        laws, rho = problem.inclusions.laws, problem.inclusions.rho
+        units = jnp.concatenate([jnp.zeros(problem.inclusions.n_bilateral), 1.0 / rho.N, 1.0 / laws.set.expand(rho.F)])
+        return cls(problem.mu(y), strength * units)
+
+    def null_pivot(self, without: float) -> Array:
+        """The term leaves no pivot null."""
+        return jnp.where(jnp.max(self.stiffness, initial=0.0) > 0.0, 1e-13, without)
+
+
 class Point(NamedTuple):
     """A problem evaluated at (x, y)."""
 
@@ -30,27 +48,35 @@ class Point(NamedTuple):
         return jnp.concatenate([self.phi, self.F])
 
 
-def evaluate(problem: Problem, x: Array, y: Array) -> Point:
-    """The residual (6.5) of the problem, with x corrected for y."""
+def evaluate(problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: Anchor | None = None) -> Point:
+    """The residual (6.5) of the problem, with x corrected for y; ``attempt``: see `Inclusions.sticking`."""
     x, phi, aux = problem.correct(x, y)
     psi, mu = problem.psi(x), problem.mu(y)
+    if anchor is not None:
+        psi = psi + anchor.stiffness * (mu - anchor.mu)
     active = problem.inclusions.active_set(psi, mu)
+    if attempt is not None:
+        active = problem.inclusions.sticking(active, attempt)
     return Point(x, y, aux, phi, psi, active, problem.inclusions.residual(active, psi, mu))
 
 
-def schur_complement(problem: Problem, at: Point, X: Array) -> Array:
+def schur_complement(problem: Problem, at: Point, X: Array, anchor: Anchor | None = None) -> Array:
     """dF/dy with x eliminated and the active set held, (6.13)."""
     _, along = jax.linearize(lambda psi, mu: problem.inclusions.residual(at.active, psi, mu), at.psi, problem.mu(at.y))
-    return columns(along, problem.sensitivity(at.x, X), problem.mu_sensitivity(at.y))
+    psi_y, mu_y = problem.sensitivity(at.x, X), problem.mu_sensitivity(at.y)
+    if anchor is not None:
+        psi_y = psi_y + anchor.stiffness[:, None] * mu_y
+    return columns(along, psi_y, mu_y)
 
 
 def squared_norm(rows: Array) -> Array:
     return jnp.sum(rows * rows)
 
 
-def weights(rows: Array, unknowns: int, mu: Array, atol: Any, rtol: Any) -> Array:
-    """The scaling of (6.7), never below the round-off of the percussions in the rows."""
-    round_off = 8.0 * jnp.finfo(rows.dtype).eps * jnp.max(jnp.abs(mu), initial=0.0)
+def weights(rows: Array, unknowns: int, mu: Array, noise: Array, atol: Any, rtol: Any) -> Array:
+    """The scaling of (6.7), never below the round-off of the percussions and of the forces in the rows."""
+    noise = jnp.concatenate([noise, jnp.zeros(rows.shape[0] - noise.shape[0])]) if noise.ndim else noise
+    round_off = 8.0 * jnp.finfo(rows.dtype).eps * (jnp.max(jnp.abs(mu), initial=0.0) + noise)
     return unknowns * (atol + rtol * jnp.abs(rows) + round_off)
 
 
@@ -60,6 +86,7 @@ class _Held(NamedTuple):
     X: Array
     S: Eliminated
     active: ActiveSet
+    linearisation: Any
 
 
 class SemismoothNewton(Solver):
@@ -69,8 +96,14 @@ class SemismoothNewton(Solver):
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20, static=True)
 
-    def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        at, e, k = (self._held if problem.inexact else self._exact)(problem, x, y)
+    def iterate(self, problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: Anchor | None = None) -> Solve:
+        """``attempt`` and ``anchor`` are for `Automatic`. With an anchor, success means that it had no influence left."""
+        at, s, e, k = (self._held if problem.inexact else self._exact)(problem, x, y, attempt, anchor)
+        if anchor is not None:
+            mu = problem.mu(at.y)
+            F = problem.inclusions.residual(at.active, at.psi - anchor.stiffness * (mu - anchor.mu), mu)
+            at = at._replace(F=jnp.where(e < 1.0, F, jnp.nan))
+            e = squared_norm(at.rows / s)
         return Solve(
             at.x,
             at.y,
@@ -84,12 +117,13 @@ class SemismoothNewton(Solver):
 
     def _scales(self, problem: Problem, start: Point) -> Array:
         unknowns = start.x.shape[0] + start.y.shape[0]
-        return weights(start.rows, unknowns, problem.mu(start.y), self.atol, self.rtol)
+        return weights(start.rows, unknowns, problem.mu(start.y), problem.noise(), self.atol, self.rtol)
 
-    def _exact(self, problem: Problem, x: Array, y: Array) -> tuple[Point, Array, Array]:
+    def _exact(self, problem: Problem, x: Array, y: Array, attempt: Any, anchor: Any) -> tuple[Point, Array, Array, Array]:
         """Algorithm 1."""
-        start = evaluate(problem, x, y)
+        start = evaluate(problem, x, y, attempt, anchor)
         s = self._scales(problem, start)
+        null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
 
         def unfinished(state):
             _, e, k = state
@@ -98,28 +132,35 @@ class SemismoothNewton(Solver):
         def step(state):
             at, _, k = state
             X = problem.tangent(at.x, at.aux)
-            dy = eliminate(
-                schur_complement(problem, at, X), problem.inclusions.coupled(at.active), problem.null_pivot
-            ).apply(-at.F)
-            at = evaluate(problem, at.x + X @ dy, at.y + dy)
+            S = schur_complement(problem, at, X, anchor)
+            dy = eliminate(S, problem.inclusions.coupled(at.active), null_pivot).apply(-at.F)
+            at = evaluate(problem, at.x + X @ dy, at.y + dy, None, anchor)
             return at, squared_norm(at.rows / s), k + 1
 
-        return jax.lax.while_loop(unfinished, step, (start, squared_norm(start.rows / s), jnp.asarray(0)))
+        at, e, k = jax.lax.while_loop(unfinished, step, (start, squared_norm(start.rows / s), jnp.asarray(0)))
+        return at, s, e, k
 
-    def _held(self, problem: Problem, x: Array, y: Array) -> tuple[Point, Array, Array]:
+    def _held(self, problem: Problem, x: Array, y: Array, attempt: Any, anchor: Any) -> tuple[Point, Array, Array, Array]:
         """The same iteration with S and X held while the active set stays and the error falls well.
 
+        Where forces are so stiff that their linearisation at the start does not serve, it is taken anew.
         Written so that the (large) program of `evaluate` appears once: it is what takes time to compile.
         """
         laws, n, zero = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y)
         open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
         nothing = Point(x, y, None, jnp.zeros_like(x), zero, open_, zero)  # phi has a row for each entry of x
-        held = _Held(jnp.zeros((x.shape[0], n)), Eliminated.nothing(n), nothing.active)
+        held = _Held(jnp.zeros((x.shape[0], n)), Eliminated.nothing(n), nothing.active, problem.linearisation)
 
-        def factor(at: Point) -> _Held:
-            X = problem.tangent(at.x, at.aux)
-            S = schur_complement(problem, at, X)
-            return _Held(X, eliminate(S, problem.inclusions.coupled(at.active), problem.null_pivot), at.active)
+        null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
+
+        def factor(at: Point, k: Array, linearisation: Any) -> _Held:
+            if linearisation is not None:
+                # The first one is fresh.
+                linearisation = jax.lax.cond(k > 0, lambda: problem.relinearised(at.x), lambda: linearisation)
+            X = problem.using(linearisation).tangent(at.x, at.aux)
+            S = schur_complement(problem, at, X, anchor)
+            factors = eliminate(S, problem.inclusions.coupled(at.active), null_pivot)
+            return _Held(X, factors, at.active, linearisation)
 
         def unfinished(state):
             _, _, e, k, _ = state
@@ -129,14 +170,15 @@ class SemismoothNewton(Solver):
             at, s, e_before, k, held = state
             # the update that the last evaluation asked for, zero at first
             dy = jnp.where(k > 0, held.S.apply(-at.F), 0.0)
-            at = evaluate(problem, at.x + held.X @ dy, at.y + dy)
+            first = None if attempt is None else jnp.where(k == 0, attempt, 0)
+            at = evaluate(problem.using(held.linearisation), at.x + held.X @ dy, at.y + dy, first, anchor)
             s = jnp.where(k == 0, self._scales(problem, at), s)
             e = squared_norm(at.rows / s)
             changed = ~jnp.all(at.active.normal == held.active.normal) | ~jnp.all(at.active.stick == held.active.stick)
             stale = (e >= 1.0) & ((k == 0) | changed | (e > 0.01 * e_before))  # squared: a factor of ten in the norm
-            held = jax.lax.cond(stale, lambda: factor(at), lambda: held)
+            held = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
             return at._replace(aux=None), s, e, k + 1, held
 
         start = (nothing, jnp.ones_like(nothing.rows), jnp.asarray(jnp.inf), jnp.asarray(0), held)
-        at, _, e, k, _ = jax.lax.while_loop(unfinished, step, start)
-        return at, e, k - 1
+        at, s, e, k, _ = jax.lax.while_loop(unfinished, step, start)
+        return at, s, e, k - 1

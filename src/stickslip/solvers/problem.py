@@ -55,6 +55,7 @@ class Inclusions(eqx.Module):
     duration: Float[Array, "..."]  # over which constant reservoirs act; one, or one per ball
     offset: Float[Array, " n_y"]  # percussion that came before y
     n_bilateral: int = eqx.field(static=True)
+    stages: int = eqx.field(static=True, default=1)  # how often the laws are repeated
 
     def split(self, rows: Array) -> tuple[Array, Array, Array]:
         b, c = self.n_bilateral, self.n_bilateral + self.laws.n_N
@@ -73,6 +74,18 @@ class Inclusions(eqx.Module):
         _, mu_N, mu_F = self.split(mu)
         laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho.F, self.may_stick, self.duration)
         return jnp.concatenate([psi_b, laws])
+
+    def sticking(self, active: ActiveSet, attempt: Array) -> ActiveSet:
+        """Another active set to start from: every contact that may close sticks, from stage ``attempt`` on; 0: as it is."""
+        contact = np.asarray(self.laws.contact_of, dtype=int)
+        carried = jnp.concatenate([self.closed, jnp.ones(1, dtype=bool)])[contact]  # -1: a constant reservoir
+        stuck = ActiveSet(self.closed, self.may_stick & carried)
+
+        def chosen(natural, stuck):
+            stage = 1 + np.arange(natural.shape[0]) * self.stages // max(1, natural.shape[0])
+            return jnp.where((attempt > 0) & (stage >= attempt), stuck, natural)
+
+        return jax.tree.map(chosen, active, stuck)
 
     def coupled(self, active: ActiveSet) -> Bool[Array, " n_y"]:
         """Rows of `residual` that are more than "this multiplier is zero": what a linear solver has to look at."""
@@ -117,6 +130,22 @@ class Problem(eqx.Module):
     def inexact(self) -> bool:
         """Whether `correct` and X are approximate anyway, so that one factorisation serves several iterations."""
         return False
+
+    @property
+    def linearisation(self) -> Any:
+        """What `correct` linearises at the start and might better take elsewhere; None where there is nothing."""
+        return None
+
+    def relinearised(self, x: Array) -> Any:
+        """The same, taken at x."""
+        return None
+
+    def using(self, linearisation: Any) -> "Problem":
+        return self
+
+    def noise(self) -> Array:
+        """Magnitude of what cancels in each row of phi: beside it, round-off cannot be told from a residual."""
+        return jnp.zeros(())
 
     def phi(self, x: Array, y: Array) -> Array:
         """The equations of motion themselves; asked for only where `correct` is inexact and a derivative is wanted."""

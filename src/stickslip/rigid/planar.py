@@ -1,0 +1,56 @@
+"""A body in the plane: q = (x, y, phi) of the centre of mass S, u = q_dot. Points P are given by r_SP in the body basis."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..system import System
+
+
+def rotation(phi) -> Float[Array, "2 2"]:
+    """A_IK."""
+    return jnp.array([[jnp.cos(phi), -jnp.sin(phi)], [jnp.sin(phi), jnp.cos(phi)]])
+
+
+def M(m, theta) -> Float[Array, "3 3"]:
+    return jnp.diag(jnp.array([m, m, theta]))
+
+
+def weight(m, gravity) -> Float[Array, " 3"]:
+    return jnp.array([0.0, -m * gravity, 0.0])
+
+
+def position(q: Float[Array, " 3"], r_SP=(0.0, 0.0)) -> Float[Array, " 2"]:
+    """r_OP in the inertial basis."""
+    return q[:2] + rotation(q[2]) @ jnp.asarray(r_SP)
+
+
+def velocity(q: Float[Array, " 3"], u: Float[Array, " 3"], r_SP=(0.0, 0.0)) -> Float[Array, " 2"]:
+    """v_P in the inertial basis."""
+    return velocity_at(u, rotation(q[2]) @ jnp.asarray(r_SP))
+
+
+def velocity_at(u: Float[Array, " 3"], r: Float[Array, " 2"]) -> Float[Array, " 2"]:
+    """Velocity of the body's point that is at S + r now, r in the inertial basis: for contact points that wander."""
+    return u[:2] + u[2] * jnp.array([-r[1], r[0]])
+
+
+class PlanarBody(System):
+    """One free body under its weight."""
+
+    m: eqx.AbstractVar[float]
+    gravity: eqx.AbstractVar[float]
+
+    @property
+    def theta(self):
+        """Moment of inertia about S."""
+        raise NotImplementedError
+
+    def M(self, t, q):
+        return M(self.m, self.theta)
+
+    def h(self, t, q, u):
+        return weight(self.m, self.gravity)
+
+    def energy(self, t, q, u):
+        return 0.5 * u @ self.M(t, q) @ u + self.m * self.gravity * q[1]
