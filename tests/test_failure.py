@@ -45,6 +45,12 @@ class Ball(type(BALL.system)):
             return (contact, contact)
         if self.broken == "order":
             return (ss.FrictionElement(1.0), contact)
+        if self.broken == "axes":
+            return (ss.Contact(friction=ss.Coulomb(0.3, dim=2, axes=(0.0, 1.0))),)
+        if self.broken == "radius":
+            return (contact, ss.Contact(friction=ss.CoulombContensou(0.3, radius=-1e-3)))
+        if self.broken == "element":
+            return (contact, ss.FrictionElement(-1.0))
         return ("glue",) if self.broken == "not a law" else (contact,)
 
 
@@ -64,9 +70,12 @@ def go(system=None, method=None, q0=(0.0, 1.0, 0.0), u0=(0.0, 0.0, 0.0), t1=0.5,
         ("h nan", "h is not finite"),
         ("g", r"violates g\[0\] = 0: it is -1.000e-01"),
         ("gamma", r"violates gamma\[0\] = 0: it is -1.000e-01"),
-        ("gamma_F shape", r"gamma_F returns shape \(2,\), expected \(1,\): .*laws\[0\] \(Contact\) has 1"),
+        ("gamma_F shape", r"gamma_F returns shape \(2,\), expected \(1,\): .*contact 0 has 1"),
         ("two laws", r"g_N returns shape \(1,\), expected \(2,\): there are 2 ss.Contact"),
         ("order", "before any ss.FrictionElement"),
+        ("axes", r"contact 0: Coulomb\(axes=\[0. 1.\]\): axes must be finite and > 0"),
+        ("radius", r"contact 1: CoulombContensou\(radius=-0.001\): radius must be finite and > 0"),
+        ("element", r"friction element laws\[1\]: FrictionElement\(force=-1.0\): force must be finite and >= 0"),
     ],
 )
 def test_a_system_that_breaks_the_contract_is_refused(broken, words):

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from .derive import Dynamics
-from .laws import Contact, FrictionElement, StackedLaws
+from .laws import Contact, FrictionElement, StackedLaws, unchecked
 from .linalg import spd_solve
 from .system import System
 
@@ -70,15 +70,21 @@ def _vector(name: str, value: Any) -> Array:
 
 def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
     """What a user's functions return, against the contract."""
-    if callable(system.laws) or not isinstance(system.laws, tuple | list):
+    with unchecked():
+        stated = system.laws
+    if callable(stated) or not isinstance(stated, tuple | list):
         raise TypeError("system.laws must be an attribute holding a tuple of laws (a field or a property)")
-    for i, law in enumerate(system.laws):
+    for i, law in enumerate(stated):
         if not isinstance(law, Contact | FrictionElement):
             raise TypeError(f"laws[{i}] must be an ss.Contact or an ss.FrictionElement, got {law!r}")
-    is_contact = [isinstance(law, Contact) for law in system.laws]
+        try:
+            law.check()
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{_place(i, law)}: {error}") from None
+    is_contact = [isinstance(law, Contact) for law in stated]
     if sorted(is_contact, reverse=True) != is_contact:
         raise ValueError("laws: all ss.Contact must come before any ss.FrictionElement")
-    laws = StackedLaws.of(system.laws)
+    laws = StackedLaws.of(stated)
     nq, nu = q.shape[0], u.shape[0]
     default_B = type(system).B is System.B
     if default_B and nq != nu:
@@ -102,6 +108,10 @@ def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
             raise ValueError(f"{name} returns shape {out.shape}, expected a vector")
 
 
+def _place(i: int, law: Contact | FrictionElement) -> str:
+    return f"contact {i}" if isinstance(law, Contact) else f"friction element laws[{i}]"
+
+
 def _as_array(f: Any) -> Any:
     return lambda *a: jnp.asarray(f(*a))
 
@@ -115,7 +125,7 @@ def _why(name: str, system: System, shape: tuple[int, ...]) -> str:
         for i, law in enumerate(system.laws):
             frictions = law.friction if isinstance(law, Contact) else (law,)
             n = sum(len(ball.scales) for f in frictions for ball in f.balls())
-            parts.append(f"laws[{i}] ({type(law).__name__}) has {n}")
+            parts.append(f"{_place(i, law)} has {n}")
         return ": friction velocities of the laws are " + ", ".join(parts)
     return f" for q0 with {shape[0] if shape else 0} and u0 entries as given" if name in ("M", "h", "B", "beta") else ""
 
