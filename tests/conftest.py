@@ -3,6 +3,7 @@
 import os
 from functools import lru_cache
 
+import jax
 import numpy as np
 import pytest
 
@@ -33,6 +34,18 @@ def at(sol, t):
 def slope(dts, errors):
     """Least-squares order over all step sizes."""
     return np.polyfit(np.log(dts), np.log(errors), 1)[0]
+
+
+@pytest.fixture(autouse=True)
+def _room_for_programs():
+    """Compiled programs take memory maps, of which a process has only so many: forgotten from time to time."""
+    yield
+    _seen.append(1)
+    if len(_seen) % 60 == 0:
+        jax.clear_caches()
+
+
+_seen: list[int] = []
 
 
 @pytest.fixture(params=METHODS)

@@ -16,7 +16,7 @@ def blocks(file):
     return re.findall(r"```python\n(.*?)```", (ROOT / file).read_text(), flags=re.S)
 
 
-@pytest.mark.parametrize("file", ["README.md"])
+@pytest.mark.parametrize("file", ["README.md", "docs/friction.md"])
 def test_examples_run(file):
     found = blocks(file)
     assert found

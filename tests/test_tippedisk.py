@@ -44,3 +44,12 @@ def test_heights_converge_to_the_reference(name):
         error.append(abs(sol.q[at(sol, 0.2), 2] - ref[0.2]))
     assert error[2] < 0.7 * error[1] < 0.5 * error[0]
     assert error[2] < 1e-4
+
+
+@pytest.mark.parametrize("name", ["rattle", "radau2"])
+def test_a_step_of_a_millisecond_gives_the_heights_within_a_fortieth_of_the_rise(name):
+    b = ss.benchmarks.load("tippedisk")
+    sol = run("tippedisk", method=name)
+    rise = b.reference["plateau"] - float(b.q0[2])
+    for t, z in b.reference["z"].items():
+        assert sol.q[at(sol, t), 2] == pytest.approx(z, abs=0.025 * rise)

@@ -1,4 +1,4 @@
-"""The command line: `stickslip list`, `run NAME`, `convergence NAME`, `demo`."""
+"""The command line: `stickslip list`, `run NAME`, `convergence NAME`, `survey`, `demo`."""
 
 import os
 import sys
@@ -130,6 +130,38 @@ def convergence(
     if plot is not None:
         out.plot(plot, f"{name}, case {case}")
         console.print(f"wrote {plot}", highlight=False)
+
+
+@app.command()
+def survey(
+    names: Annotated[str, typer.Option(help="benchmarks with commas between; default: all")] = "",
+    methods: Annotated[str, typer.Option(help="methods with commas between; default: all")] = "",
+    workers: Annotated[int, typer.Option(help="processes")] = 2,
+    out: Annotated[Path, typer.Option(help="write the tables here (Markdown)")] = Path("build/benchmarks.md"),
+) -> None:
+    """Every method on every benchmark: works, gap, energy, iterations, time. Takes a quarter of an hour to compile."""
+    from . import benchmarks
+    from . import survey as tables
+    from .methods import REGISTRY, by_name
+
+    try:
+        chosen = names.split(",") if names else benchmarks.names()
+        kinds = methods.split(",") if methods else list(REGISTRY)
+        for name in chosen:
+            benchmarks.load(name)
+        for kind in kinds:
+            by_name(kind)
+    except ValueError as error:
+        raise fail(str(error)) from None
+    done = 0
+
+    def report(cell: tables.Cell) -> None:
+        nonlocal done
+        done += 1
+        console.print(f"{done}/{len(chosen) * len(kinds)} {cell.benchmark} {cell.method}: {cell.works}", highlight=False)
+
+    tables.write(tables.survey(chosen, kinds, workers, report), out)
+    console.print(f"wrote {out}", highlight=False)
 
 
 @app.command()

@@ -68,8 +68,8 @@ def _vector(name: str, value: Any) -> Array:
     return array.astype(float)
 
 
-def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
-    """What a user's functions return, against the contract."""
+def _checked_laws(system: System) -> StackedLaws:
+    """The laws, with coefficients that make sense; errors name the contact."""
     with unchecked():
         stated = system.laws
     if callable(stated) or not isinstance(stated, tuple | list):
@@ -84,13 +84,22 @@ def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
     is_contact = [isinstance(law, Contact) for law in stated]
     if sorted(is_contact, reverse=True) != is_contact:
         raise ValueError("laws: all ss.Contact must come before any ss.FrictionElement")
-    laws = StackedLaws.of(stated)
+    return StackedLaws.of(stated)
+
+
+def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
+    """What a user's functions return, against the contract."""
+    laws = _checked_laws(system)
     nq, nu = q.shape[0], u.shape[0]
     default_B = type(system).B is System.B
     if default_B and nq != nu:
         raise ValueError(
             f"q0 has {nq} entries and u0 has {nu}: they must agree, or the system must define B(t, q) of shape ({nq}, {nu})"
         )
+    # Tracing the user's functions takes longer than a thousand steps: once for every kind of system.
+    key = _kind(system, q, u)
+    if key is not None and key in _shapes_seen:
+        return
     tq, tqu = (t, q), (t, q, u)
     expected: list[tuple[str, tuple[Array, ...], tuple[int, ...] | None]] = [
         ("M", tq, (nu, nu)), ("h", tqu, (nu,)), ("B", tq, (nq, nu)), ("beta", tq, (nq,)),
@@ -106,6 +115,22 @@ def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
             raise ValueError(f"{name} returns shape {out.shape}, expected {shape}{_why(name, system, out.shape)}")
         if shape is None and len(out.shape) != 1:
             raise ValueError(f"{name} returns shape {out.shape}, expected a vector")
+    if key is not None:
+        _shapes_seen.add(key)
+
+
+_shapes_seen: set[Any] = set()
+
+
+def _kind(system: System, q: Array, u: Array) -> Any:
+    """All that shapes can depend on: class, static fields, shapes and types of the parameters; None if not hashable."""
+    leaves, structure = jax.tree.flatten(system)
+    key = (structure, tuple((jnp.shape(x), jnp.result_type(x)) for x in leaves), q.shape, u.shape)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def _place(i: int, law: Contact | FrictionElement) -> str:
