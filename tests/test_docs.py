@@ -147,3 +147,11 @@ def test_the_demo_writes_three_pictures(tmp_path):
     assert out.exit_code == 0, out.output
     assert len(list(tmp_path.glob("*.png"))) == 3
     assert "us/step" in out.output
+
+
+def test_the_survey_page_has_every_benchmark_and_method():
+    text = (ROOT / "docs/benchmarks.md").read_text()
+    for name in ss.benchmarks.names():
+        part = text.split(f"## {name}\n")[1].split("\n## ")[0]
+        for method in REGISTRY:
+            assert f"| {method} |" in part
