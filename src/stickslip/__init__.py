@@ -19,6 +19,7 @@ from .methods import SDIRK2 as SDIRK2
 from .methods import SDIRK3 as SDIRK3
 from .methods import TRBDF2 as TRBDF2
 from .methods import TRX2 as TRX2
+from .methods import GeneralizedAlpha as GeneralizedAlpha
 from .methods import LobattoIIIAB as LobattoIIIAB
 from .methods import LobattoIIIC as LobattoIIIC
 from .methods import MoreauMidpoint as MoreauMidpoint

@@ -2,7 +2,8 @@
 
 On a CPU, systems up to `SMALL` unknowns are solved by Gauss-Jordan elimination written in plain array operations.
 It does more work than LAPACK's LU, but a loop without library calls is compiled into one function (see `_setup`),
-and at these sizes what a step costs is calls, not arithmetic.
+and at these sizes what a step costs is calls, not arithmetic. (Scatters, `x.at[indices].set`, break that function up too:
+where a step puts rows in order it concatenates and gathers.)
 """
 
 from collections.abc import Callable

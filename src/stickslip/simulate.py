@@ -64,6 +64,7 @@ class Row(NamedTuple):
     newton_iterations: Array
     fixed_point_iterations: Array
     residual: Array
+    separated: Any = None  # la and Lambda, each as P
 
 
 def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
@@ -85,6 +86,7 @@ def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[C
         jnp.stack([s.newton_iterations for s in out.solves]),
         jnp.stack([s.fixed_point_iterations for s in out.solves]),
         jnp.stack([s.residual for s in out.solves]),
+        tuple(dynamics.percussions(part) for part in out.separated) if method.separates else None,
     )
     rows = jnp.stack([dynamics.worst_of_stages(s.rows) for s in out.solves])
     # A failed step is not taken: whoever looks, or tries again, finds the state before it.
@@ -100,7 +102,8 @@ def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until,
     counts = jnp.zeros(method.n_solves, dtype=int)
     nothing = jnp.full_like(carry.q, jnp.nan), jnp.full_like(carry.u, jnp.nan)
     percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan))
-    empty = Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan))
+    separated = (percussions, percussions) if method.separates else None
+    empty = Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan), separated)
 
     def advance(c: Carry, _):
         go = (c.k < until) & (c.result == RESULTS.successful)
@@ -226,10 +229,19 @@ def _solution(system, method, times, q0, u0, rows: Row, steps: int, result, xp: 
 
     zero = [xp.zeros(P.shape[1:]) for P in rows.P]
     stats = Stats(rows.newton_iterations, rows.fixed_point_iterations, rows.residual)
-    P_g, P_gamma, P_N, P_F = (with_first(z, P) for z, P in zip(zero, rows.P, strict=True))
+
+    def after_zero(parts):
+        return (with_first(z, P) for z, P in zip(zero, parts, strict=True))
+
+    P_g, P_gamma, P_N, P_F = after_zero(rows.P)
+    names = [f"{kind}_{row}" for kind in ("la", "Lambda") for row in ("g", "gamma", "N", "F")]
+    separated = {} if rows.separated is None else dict(
+        zip(names, (x for parts in rows.separated for x in after_zero(parts)), strict=True)
+    )  # fmt: skip
     return Solution(
-        xp.asarray(t), with_first(q0, rows.q), with_first(u0, rows.u), P_g, P_gamma, P_N, P_F, result, stats, system, method
-    )
+        xp.asarray(t), with_first(q0, rows.q), with_first(u0, rows.u), P_g, P_gamma, P_N, P_F, result, stats, system, method,
+        **separated,
+    )  # fmt: skip
 
 
 def _explain(result: Any, carry: Carry, sol: Solution, t0: float, t1: float, dt: float) -> str:

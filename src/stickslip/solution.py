@@ -50,6 +50,15 @@ class Solution(eqx.Module):
     stats: Stats
     system: System
     method: Method
+    # Forces at the end and impulses of the step, from methods that tell them apart (generalized-alpha); else None.
+    la_g: Any = None
+    la_gamma: Any = None
+    la_N: Any = None
+    la_F: Any = None
+    Lambda_g: Any = None
+    Lambda_gamma: Any = None
+    Lambda_N: Any = None
+    Lambda_F: Any = None
 
     def _rows(self, f: Any, *columns: Array) -> Any:
         """f(system, row) for all rows; in blocks of one size, so that a longer run needs no new compilation."""

@@ -20,6 +20,7 @@ class Step(NamedTuple):
     P: Float[Array, " n_y"]  # percussions over the step, friction in the scale of the balls
     memory: Any
     solves: tuple[Solve, ...]
+    separated: Any = None  # forces and impulses, where the scheme tells them apart
 
 
 class Method(eqx.Module):
@@ -30,6 +31,7 @@ class Method(eqx.Module):
         level: ClassVar[Literal["position", "velocity"]]
         reference: ClassVar[str]
         n_solves: ClassVar[Any]
+    separates: ClassVar[bool] = False  # whether the scheme tells forces and impulses apart
     solver: eqx.AbstractVar[Solver]
 
     @abc.abstractmethod

@@ -10,8 +10,8 @@ from jaxtyping import Array
 from ..results import RESULTS
 from .base import Solver
 from .fixed_point import FixedPoint
-from .newton import Anchor, SemismoothNewton
-from .problem import Problem, Solve
+from .newton import SemismoothNewton
+from .problem import Anchor, Problem, Solve
 
 PROXIMAL_STEPS = 60
 SOFTEN, STIFFEN = 0.3, 5.0  # how the strength of the proximal term, 1 at first, changes after success and failure

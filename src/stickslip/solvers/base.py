@@ -43,7 +43,7 @@ def _implicit(problem: Problem, x: Array, y: Array, *, solver: Solver) -> Solve:
 @_implicit.def_jvp
 def _implicit_jvp(primals, tangents, *, solver):
     """The derivative of the solution, not of the iteration: phi = 0 and F = 0 with the active set held."""
-    from .newton import evaluate, schur_complement
+    from .newton import evaluate
 
     problem, x, y = primals
     out = _implicit(problem, x, y, solver=solver)
@@ -57,7 +57,7 @@ def _implicit_jvp(primals, tangents, *, solver):
     x_dot, F_dot = (jnp.zeros_like(v) if r is None else r for v, r in zip(values, rates, strict=True))
     at = evaluate(problem, out.x, out.y)._replace(active=out.active)
     # Redundant contacts have no unique percussions but a unique motion: one of the solutions will do.
-    factors = eliminate(schur_complement(problem, at, X), problem.inclusions.coupled(out.active), problem.null_pivot)
+    factors = eliminate(problem.schur_complement(at, X), problem.inclusions.coupled(out.active), problem.null_pivot)
     y_dot = -factors.apply(F_dot)
     out_dot = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
     return out, out_dot._replace(x=x_dot + X @ y_dot, y=y_dot)

@@ -8,44 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..laws import ActiveSet
-from ..linalg import Eliminated, columns, eliminate
 from ..results import RESULTS, unless
 from .base import Solver
-from .problem import Problem, Solve
-
-
-class Anchor(NamedTuple):
-    """Proximal term: psi + stiffness (mu - anchor) instead of psi makes redundant rows independent."""
-
-    mu: Array
-    stiffness: Array
-
-    @classmethod
-    def at(cls, problem: Problem, y: Array, strength: Any) -> "Anchor":
-        """In units of what a percussion moves at its own contact."""
-        laws, rho = problem.inclusions.laws, problem.inclusions.rho
-        units = jnp.concatenate([jnp.zeros(problem.inclusions.n_bilateral), 1.0 / rho.N, 1.0 / laws.set.expand(rho.F)])
-        return cls(problem.mu(y), strength * units)
-
-    def null_pivot(self, without: float) -> Array:
-        """The term leaves no pivot null."""
-        return jnp.where(jnp.max(self.stiffness, initial=0.0) > 0.0, 1e-13, without)
-
-
-class Point(NamedTuple):
-    """A problem evaluated at (x, y)."""
-
-    x: Array
-    y: Array
-    aux: Any  # what X = dx/dy is made of
-    phi: Array
-    psi: Array
-    active: ActiveSet
-    F: Array
-
-    @property
-    def rows(self) -> Array:
-        return jnp.concatenate([self.phi, self.F])
+from .problem import Anchor, Point, Problem, Solve
 
 
 def evaluate(problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: Anchor | None = None) -> Point:
@@ -60,22 +25,14 @@ def evaluate(problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: 
     return Point(x, y, aux, phi, psi, active, problem.inclusions.residual(active, psi, mu))
 
 
-def schur_complement(problem: Problem, at: Point, X: Array, anchor: Anchor | None = None) -> Array:
-    """dF/dy with x eliminated and the active set held, (6.13)."""
-    _, along = jax.linearize(lambda psi, mu: problem.inclusions.residual(at.active, psi, mu), at.psi, problem.mu(at.y))
-    psi_y, mu_y = problem.sensitivity(at.x, X), problem.mu_sensitivity(at.y)
-    if anchor is not None:
-        psi_y = psi_y + anchor.stiffness[:, None] * mu_y
-    return columns(along, psi_y, mu_y)
-
-
 def squared_norm(rows: Array) -> Array:
     return jnp.sum(rows * rows)
 
 
 def weights(rows: Array, unknowns: int, mu: Array, noise: Array, atol: Any, rtol: Any) -> Array:
     """The scaling of (6.7), never below the round-off of the percussions and of the forces in the rows."""
-    noise = jnp.concatenate([noise, jnp.zeros(rows.shape[0] - noise.shape[0])]) if noise.ndim else noise
+    n = rows.shape[0]
+    noise = jnp.concatenate([noise, jnp.zeros(max(0, n - noise.shape[0]))])[:n] if noise.ndim else noise
     round_off = 8.0 * jnp.finfo(rows.dtype).eps * (jnp.max(jnp.abs(mu), initial=0.0) + noise)
     return unknowns * (atol + rtol * jnp.abs(rows) + round_off)
 
@@ -84,7 +41,7 @@ class _Held(NamedTuple):
     """Factors kept over iterations, with the active set they were made for."""
 
     X: Array
-    S: Eliminated
+    S: Any  # what `Problem.factor` gives
     active: ActiveSet
     linearisation: Any
 
@@ -132,8 +89,7 @@ class SemismoothNewton(Solver):
         def step(state):
             at, _, k = state
             X = problem.tangent(at.x, at.aux)
-            S = schur_complement(problem, at, X, anchor)
-            dy = eliminate(S, problem.inclusions.coupled(at.active), null_pivot).apply(-at.F)
+            dy = problem.newton_step(at, X, problem.factor(at, X, null_pivot, anchor))
             at = evaluate(problem, at.x + X @ dy, at.y + dy, None, anchor)
             return at, squared_norm(at.rows / s), k + 1
 
@@ -149,7 +105,7 @@ class SemismoothNewton(Solver):
         laws, n, zero = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y)
         open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
         nothing = Point(x, y, None, jnp.zeros_like(x), zero, open_, zero)  # phi has a row for each entry of x
-        held = _Held(jnp.zeros((x.shape[0], n)), Eliminated.nothing(n), nothing.active, problem.linearisation)
+        held = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), nothing.active, problem.linearisation)
 
         null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
 
@@ -158,9 +114,7 @@ class SemismoothNewton(Solver):
                 # The first one is fresh.
                 linearisation = jax.lax.cond(k > 0, lambda: problem.relinearised(at.x), lambda: linearisation)
             X = problem.using(linearisation).tangent(at.x, at.aux)
-            S = schur_complement(problem, at, X, anchor)
-            factors = eliminate(S, problem.inclusions.coupled(at.active), null_pivot)
-            return _Held(X, factors, at.active, linearisation)
+            return _Held(X, problem.factor(at, X, null_pivot, anchor), at.active, linearisation)
 
         def unfinished(state):
             _, _, e, k, _ = state
@@ -169,7 +123,7 @@ class SemismoothNewton(Solver):
         def step(state):
             at, s, e_before, k, held = state
             # the update that the last evaluation asked for, zero at first
-            dy = jnp.where(k > 0, held.S.apply(-at.F), 0.0)
+            dy = jnp.where(k > 0, problem.newton_step(at, held.X, held.S), 0.0)
             first = None if attempt is None else jnp.where(k == 0, attempt, 0)
             at = evaluate(problem.using(held.linearisation), at.x + held.X @ dy, at.y + dy, first, anchor)
             s = jnp.where(k == 0, self._scales(problem, at), s)

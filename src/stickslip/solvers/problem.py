@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..laws import ActiveSet, StackedLaws
-from ..linalg import columns
+from ..linalg import Eliminated, columns, eliminate
 
 
 class ProxParameters(NamedTuple):
@@ -116,6 +116,40 @@ class Inclusions(eqx.Module):
         )
 
 
+class Point(NamedTuple):
+    """A problem evaluated at (x, y)."""
+
+    x: Array
+    y: Array
+    aux: Any  # what X = dx/dy is made of
+    phi: Array
+    psi: Array
+    active: ActiveSet
+    F: Array
+
+    @property
+    def rows(self) -> Array:
+        return jnp.concatenate([self.phi, self.F])
+
+
+class Anchor(NamedTuple):
+    """Proximal term: psi + stiffness (mu - anchor) instead of psi makes redundant rows independent."""
+
+    mu: Array
+    stiffness: Array
+
+    @classmethod
+    def at(cls, problem: "Problem", y: Array, strength: Any) -> "Anchor":
+        """In units of what a percussion moves at its own contact."""
+        laws, rho = problem.inclusions.laws, problem.inclusions.rho
+        units = jnp.concatenate([jnp.zeros(problem.inclusions.n_bilateral), 1.0 / rho.N, 1.0 / laws.set.expand(rho.F)])
+        return cls(problem.mu(y), strength * units)
+
+    def null_pivot(self, without: float) -> Array:
+        """The term leaves no pivot null."""
+        return jnp.where(jnp.max(self.stiffness, initial=0.0) > 0.0, 1e-13, without)
+
+
 class Problem(eqx.Module):
     """A step's equations; what a scheme hands to a solver."""
 
@@ -172,6 +206,26 @@ class Problem(eqx.Module):
         """d psi/d y = psi_x X, by forward differentiation along the columns of X."""
         _, along = jax.linearize(self.psi, x)
         return columns(along, X)
+
+    def schur_complement(self, at: Point, X: Array, anchor: Anchor | None = None) -> Array:
+        """dF/dy with x eliminated and the active set held, (6.13)."""
+        _, along = jax.linearize(lambda psi, mu: self.inclusions.residual(at.active, psi, mu), at.psi, self.mu(at.y))
+        psi_y, mu_y = self.sensitivity(at.x, X), self.mu_sensitivity(at.y)
+        if anchor is not None:
+            psi_y = psi_y + anchor.stiffness[:, None] * mu_y
+        return columns(along, psi_y, mu_y)
+
+    def factor(self, at: Point, X: Array, null_pivot: Any, anchor: Anchor | None = None) -> Any:
+        """What Newton's method solves with."""
+        return eliminate(self.schur_complement(at, X, anchor), self.inclusions.coupled(at.active), null_pivot)
+
+    def no_factors(self, n: int, anchor: Anchor | None = None) -> Any:
+        """The same, empty, to begin a loop with."""
+        return Eliminated.nothing(n)
+
+    def newton_step(self, at: Point, X: Array, factors: Any) -> Array:
+        """dy."""
+        return factors.apply(-at.F)
 
     def mu(self, y: Array) -> Array:
         """Percussions that enter the laws."""

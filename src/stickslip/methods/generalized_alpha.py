@@ -1,0 +1,475 @@
+"""Nonsmooth generalized-alpha: contact on position, velocity and acceleration level, with forces of the order of the motion.
+
+    M a = h + W la,    M U = W La,    M Q = W_K ka_K + dt/2 W_R La_R       at t_n+1; K in {g, N}, R in {gamma, F}    (127)
+    alpha_m ab_n + (1 - alpha_m) ab_n+1 = alpha_f a_n + (1 - alpha_f) a_n+1,  and so for the forces lab    (71), (96), (114)
+    u_n+1 = u_n + dt ((1 - gamma) ab_n + gamma ab_n+1) + U                                                           (73)
+    q_n+1 = q_n + dt q_dot + dt^2/2 q_ddot(t_n, q_n, u_n, (1 - 2 beta) ab_n + 2 beta ab_n+1) + B_n Q                 (125)
+    g = g_dot = g_ddot = 0,  gamma = gamma_dot = 0                                                                 (84), (85)
+    g_N in N(-kah_N),           kah = ka + dt^2/2 ((1 - 2 beta) lab_n + 2 beta lab_n+1)                          (101), (102)
+    xi_N in N(-P_N) if g_N closes,      P = La + dt ((1 - gamma) lab_n + gamma lab_n+1)                     (94), (95), (113)
+    g_N_ddot in N(-la_N) if xi_N closes                                                                              (87)
+    xi_F in N_C(P_N)(-P_F)                                                                                          (112)
+    gamma_F_dot in N_C(la_N)(-la_F) if it sticks,  la_F opposed to gamma_F if it slips                         (117), (120)
+
+with (72) for the coefficients. The sets of (130)-(141) are nested: a contact has an acceleration level only if it is closed
+on velocity level, and that only if it is closed on position level. Here the unknowns are kah, P and la instead of ka, La and
+la: then kah moves q, P moves u and la moves a, each alone. xi takes the velocity at the start of the step, as everywhere in
+this library, where the paper takes u_n at q_n+1.
+
+The auxiliary ab is the acceleration at t_n + (alpha_m - alpha_f) dt. The first one is taken there (the paper's footnote to
+section 9): with ab_0 = a_0 the forces oscillate at first.
+
+Measured: order 2 in q, u and la on contact that slides in one direction and on bilateral constraints; order 1 in turning
+slip, because P_F is tied to the direction at the end.
+
+G. Capobianco, J. Harsch, S. R. Eugster, R. I. Leine, A nonsmooth generalized-alpha method for mechanical systems with
+frictional contact, Int. J. Numer. Methods Eng. 122 (2021), doi:10.1002/nme.6801 (S2).
+"""
+
+import dataclasses
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..derive import Dynamics
+from ..initial import acceleration_level, contact_state
+from ..laws import ActiveSet, StackedLaws
+from ..linalg import Eliminated, columns, eliminate, matmul, solve
+from ..results import RESULTS
+from ..sets import Balls, NonPositive
+from ..solvers import Inclusions, Problem, ProxParameters, Solver
+from .base import Method, Step, default_solver, restitution
+
+
+class Places(NamedTuple):
+    """Where the rows of each kinematic level are in solver order: bilateral, then N, then F."""
+
+    position: np.ndarray  # of (g, N)
+    velocity: np.ndarray  # of (g, gamma, N, F)
+    acceleration: np.ndarray  # of (g, gamma, N, F)
+    order: np.ndarray  # from (position, velocity, acceleration) to solver order
+    bilateral: int
+
+    @property
+    def total(self) -> int:
+        return len(self.order)
+
+    @property
+    def levels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.position, self.velocity, self.acceleration
+
+    @classmethod
+    def of(cls, dynamics: Dynamics) -> "Places":
+        n_g, n_b, n_N, n_F = dynamics.n_g, dynamics.n_bilateral, dynamics.laws.n_N, dynamics.laws.n_F
+        sizes = np.cumsum([0, n_g, n_b, n_b, n_N, n_N, n_N, n_F, n_F])
+        g, vb, ab, N, vN, aN, vF, aF = (np.arange(i, j) for i, j in pairwise(sizes))
+        join = np.concatenate
+        levels = join([g, N]), join([vb, vN, vF]), join([ab, aN, aF])
+        return cls(*levels, np.argsort(join(levels)), n_g + 2 * n_b)
+
+
+def _rigid(dynamics: Dynamics) -> np.ndarray:
+    """The rows that have a position level: g and N."""
+    b = dynamics.n_bilateral
+    return np.r_[0 : dynamics.n_g, b : b + dynamics.laws.n_N]
+
+
+def on_all_levels(laws: StackedLaws) -> StackedLaws:
+    """N on three levels, F on two; friction of a level belongs to the normal percussion of that level."""
+    n, count = laws.n_N, laws.set.count
+    contact_of = tuple(c if c < 0 else c + k * n for k in (1, 2) for c in laws.contact_of)
+    ball_of = tuple(b + k * count for k in (0, 1) for b in laws.set.ball_of)
+    return StackedLaws(
+        jnp.tile(laws.e_N, 3), jnp.tile(laws.e_F, 2), jnp.tile(laws.scale, 2), jnp.tile(laws.coefficient, 2),
+        Balls(ball_of, 2 * count), contact_of,
+    )  # fmt: skip
+
+
+class Levels(Inclusions):
+    """(128)-(142): laws on three levels with nested active sets."""
+
+    rebound: Array = eqx.field(default_factory=lambda: jnp.zeros(0))  # e_F gamma_F at the start: xi_F - rebound = gamma_F
+
+    def _nested(self, psi_N, mu_N) -> tuple[Array, Array, Array]:
+        """A, B and C of (130), (133), (136)."""
+        g, xi, g_ddot = jnp.split(NonPositive.contains(self.rho.N * psi_N - mu_N), 3)
+        return g, g & xi, g & xi & g_ddot
+
+    def _directions(self, stick, psi_F, mu_F) -> Array:
+        """What slip is opposed to: xi_F, gamma_F_dot where velocity sticks, gamma_F where it slips; (138), (142)."""
+        half = psi_F.shape[0] // 2
+        a_F = self.laws.set.expand(self.rho.F) * psi_F - mu_F
+        sticks = self.laws.set.expand(stick)[:half]
+        return jnp.concatenate([a_F[:half], jnp.where(sticks, a_F[half:], psi_F[:half] - self.rebound)])
+
+    def _sticking(self, radius, psi_F, mu_F) -> Array:
+        """D_st and E_st of (139), (141)."""
+        inside = self.laws.set.interior(self.laws.set.expand(self.rho.F) * psi_F - mu_F, radius)
+        velocity, acceleration = jnp.split(inside, 2)
+        return jnp.concatenate([velocity, velocity & acceleration])
+
+    def active_set(self, psi, mu):
+        _, psi_N, psi_F = self.split(psi)
+        _, mu_N, mu_F = self.split(mu)
+        normal = jnp.concatenate(self._nested(psi_N, mu_N))
+        radius = self.laws.radii(jnp.where(normal, jnp.maximum(mu_N, 0.0), 0.0), self.duration)
+        return ActiveSet(normal, self._sticking(radius, psi_F, mu_F))
+
+    def residual(self, active, psi, mu):
+        psi_b, psi_N, psi_F = self.split(psi)
+        _, mu_N, mu_F = self.split(mu)
+        set_ = self.laws.set
+        radius = self.laws.radii(jnp.where(active.normal, mu_N, 0.0), self.duration)
+        slip = mu_F + set_.expand(radius) * set_.direction(self._directions(active.stick, psi_F, mu_F))
+        return jnp.concatenate([
+            psi_b, jnp.where(active.normal, psi_N, mu_N), jnp.where(set_.expand(active.stick), psi_F, slip),
+        ])  # fmt: skip
+
+    def project(self, psi, mu, rho):
+        """(146)"""
+        _, psi_N, psi_F = self.split(psi)
+        mu_b, mu_N, mu_F = self.split(mu)
+        laws, set_ = self.laws, self.laws.set
+        A, B, _ = self._nested(psi_N, mu_N)
+        open_ = jnp.concatenate([jnp.zeros_like(A), ~A, ~B])
+        mu_N = jnp.where(open_, 0.0, -NonPositive.prox(rho.N * psi_N - mu_N))
+        radius = laws.radii(mu_N, self.duration)
+        stick = self._sticking(radius, psi_F, mu_F)
+        projected = -set_.prox(set_.expand(rho.F) * psi_F - mu_F, radius)
+        slipping = -set_.expand(radius) * set_.direction(self._directions(stick, psi_F, mu_F))
+        half = psi_F.shape[0] // 2
+        given = jnp.concatenate([jnp.zeros(half, dtype=bool), ~set_.expand(stick)[:half]])
+        return jnp.concatenate([mu_b, mu_N, jnp.where(given, slipping, projected)])
+
+
+class LevelFactors(NamedTuple):
+    """Factors of each level's own system."""
+
+    position: Eliminated
+    velocity: Eliminated
+    acceleration: Eliminated
+
+
+class Linearised(eqx.Module):
+    """k = M^-1 h linearised, and the inverse of the motion's Jacobian in (q, u) that follows."""
+
+    k_q: Array | None
+    k_u: Array
+    inverse: Array  # of (q, u) where k depends on q, else of u
+
+
+class Motion(Problem):
+    """x = (q_n+1, u_n+1, a_n+1), y = (kah, P, la) in solver order."""
+
+    inclusions: Inclusions
+    dynamics: Dynamics
+    t1: Float[Array, ""]
+    q_base: Float[Array, " nq"]  # without what the end of the step contributes
+    u_base: Float[Array, " nu"]
+    B: Float[Array, "nq nu"] | None  # at the start; None: the identity
+    c_q: Float[Array, ""]  # how a_n+1 enters q_n+1 and u_n+1
+    c_u: Float[Array, ""]
+    half_step: Float[Array, ""]
+    before_q: Float[Array, " n_y"]  # what lab_n and la_n contribute to kah and to P
+    before_u: Float[Array, " n_y"]
+    rebound: Float[Array, " n_y"]  # e gamma-
+    linear: Linearised | None
+    cancelled: Float[Array, " nu"]  # magnitude of what cancels in a
+
+    @property
+    def nonlinear(self) -> bool:
+        return True
+
+    @property
+    def inexact(self) -> bool:
+        return True
+
+    @property
+    def places(self) -> Places:
+        return Places.of(self.dynamics)
+
+    def split_motion(self, x: Array) -> tuple[Array, Array, Array]:
+        nq, nu = self.dynamics.nq, self.dynamics.nu
+        return x[:nq], x[nq : nq + nu], x[nq + nu :]
+
+    def _B_times(self, X: Array) -> Array:
+        return X if self.B is None else matmul(self.B, X)
+
+    def impulses(self, y: Array) -> tuple[Array, Array, Array]:
+        """What W^T M^-1 sends to q, u and a, each in rows (g, gamma, N, F)."""
+        d, at = self.dynamics, self.places
+        P, la = y[at.velocity] - self.before_u, y[at.acceleration]
+        kah = y[at.position]
+        _, gamma, _, F = d.split(self.half_step * P + (self.c_q - self.half_step * self.c_u) * la)
+        g_q, _, N_q, _ = d.split(self.before_q)
+        return jnp.concatenate([kah[: d.n_g] - g_q, gamma, kah[d.n_g :] - N_q, F]), P, la
+
+    def _ends(self, q, u, y) -> tuple[Array, Array, Array, tuple[Array, Array]]:
+        """(127): q, u, a from the forces at (q, u), with W and M^-1 W there."""
+        d = self.dynamics
+        W, _ = d.directions(self.t1, q)
+        terms = d.solve_M(self.t1, q, jnp.column_stack([d.h(self.t1, q, u), W]))
+        k, L = terms[:, 0], terms[:, 1:]
+        J_q, J_u, J_a = self.impulses(y)
+        moved = matmul(L, jnp.column_stack([J_q, J_u, J_a]))
+        q_new = self.q_base + self._B_times((self.c_q * k + moved[:, 0])[:, None])[:, 0]
+        return q_new, self.u_base + self.c_u * k + moved[:, 1], k + moved[:, 2], (W, L)
+
+    def phi(self, x, y):
+        q, u, _ = self.split_motion(x)
+        q_new, u_new, a_new, _ = self._ends(q, u, y)
+        return x - jnp.concatenate([q_new, u_new, a_new])
+
+    def correct(self, x, y):
+        q, u, _ = self.split_motion(x)
+        q_new, u_new, a_new, aux = self._ends(q, u, y)
+        phi = x - jnp.concatenate([q_new, u_new, a_new])
+        if self.linear is None:
+            return jnp.concatenate([q_new, u_new, a_new]), phi, aux
+        moved = self._through_forces((q_new - q)[:, None], (u_new - u)[:, None], (a_new - x[-u.shape[0] :])[:, None])
+        return x + moved[:, 0], phi, aux
+
+    def _through_forces(self, R_q, R_u, R_a) -> Array:
+        """The solution of the linearised motion for right-hand sides R, as columns."""
+        linear = self.linear
+        if linear is None:
+            return jnp.concatenate([R_q, R_u, R_a])
+        if linear.k_q is None:
+            X_u = matmul(linear.inverse, R_u)
+            k = matmul(linear.k_u, X_u)
+            return jnp.concatenate([R_q + self.c_q * self._B_times(k), X_u, R_a + k])
+        nq = R_q.shape[0]
+        X = matmul(linear.inverse, jnp.concatenate([R_q, R_u]))
+        k = matmul(linear.k_q, X[:nq]) + matmul(linear.k_u, X[nq:])
+        return jnp.concatenate([X, R_a + k])
+
+    def tangent(self, x, aux):
+        d, at, L = self.dynamics, self.places, aux[1]
+        rigid = _rigid(d)  # K; the others are R
+        other = np.isin(np.arange(d.n_y), rigid, invert=True)
+        none_K, none = jnp.zeros((d.nu, len(rigid))), jnp.zeros((d.nu, d.n_y))
+        L_R = jnp.where(other, L, 0.0)
+        along_q = L[:, rigid], self.half_step * L_R, (self.c_q - self.half_step * self.c_u) * L_R
+        along = along_q, (none_K, L, none), (none_K, none, L)
+        X_q, X_u, X_a = (jnp.concatenate(levels, axis=1)[:, at.order] for levels in along)
+        return self._through_forces(self._B_times(X_q), X_u, X_a)
+
+    def factor(self, at, X, null_pivot, anchor=None):
+        """Level by level, W^T M^-1 W three times over: positions move velocities, both move accelerations, hardly the reverse.
+
+        Stiff forces tie the levels together, and so do hard cases (those with an anchor): then they are one system.
+        """
+        if not self._by_level(anchor):
+            return super().factor(at, X, null_pivot, anchor)
+        W, L = at.aux
+        G, places = matmul(W.T, L), self.places
+        rigid = _rigid(self.dynamics)
+        moves = G[np.ix_(rigid, rigid)], G, G
+        _, along = jax.linearize(lambda psi, mu: self.inclusions.residual(at.active, psi, mu), at.psi, at.y)
+        coupled = self.inclusions.coupled(at.active)
+        levels = []
+        for k, (rows, move) in enumerate(zip(places.levels, moves, strict=True)):
+
+            def alone(x, k=k):
+                """x on level k, nothing on the others."""
+                parts = [x if i == k else jnp.zeros(len(other)) for i, other in enumerate(places.levels)]
+                return jnp.concatenate(parts)[places.order]
+
+            def within(psi, mu, rows=rows, alone=alone):
+                return along(alone(psi), alone(mu))[rows]
+
+            levels.append(eliminate(columns(within, move, jnp.eye(len(rows))), coupled[rows], null_pivot))
+        return LevelFactors(*levels)
+
+    def no_factors(self, n, anchor=None):
+        if not self._by_level(anchor):
+            return super().no_factors(n)
+        return LevelFactors(*(Eliminated.nothing(len(rows)) for rows in self.places.levels))
+
+    def _by_level(self, anchor) -> bool:
+        return self.linearisation is None and anchor is None
+
+    def newton_step(self, at, X, factors):
+        if not isinstance(factors, LevelFactors):
+            return super().newton_step(at, X, factors)
+        _, along = jax.linearize(lambda x: self.inclusions.residual(at.active, self.psi(x), at.y), at.x)
+        dx, parts = jnp.zeros_like(at.x), []
+        for k, (level, rows) in enumerate(zip(factors, self.places.levels, strict=True)):
+            F = at.F if k == 0 else at.F + along(dx)
+            parts.append(level.apply(-F[rows]))
+            dx = dx + X[:, rows] @ parts[-1]
+        return jnp.concatenate(parts)[self.places.order]
+
+    def psi(self, x):
+        d, at = self.dynamics, self.places
+        q, u, a = self.split_motion(x)
+        gaps = d.gaps(self.t1, q)
+        rates = (jnp.ones(()), d.q_dot(self.t1, q, u), a)
+        velocity, acceleration = jax.jvp(d.velocities, (self.t1, q, u), rates)
+        rows = jnp.concatenate([gaps, velocity + self.rebound, acceleration])
+        return rows[at.order]
+
+    @property
+    def linearisation(self):
+        return None if self.linear is None or self.linear.k_q is None else self.linear
+
+    def relinearised(self, x):
+        q, u, _ = self.split_motion(x)
+        return self.linearised(q, u)
+
+    def using(self, linearisation):
+        return self if linearisation is None else dataclasses.replace(self, linear=linearisation)
+
+    def linearised(self, q, u) -> Linearised | None:
+        d, t = self.dynamics, self.t1
+        if d.free:
+            return None
+        nq, nu = d.nq, d.nu
+
+        def k(q, u):
+            return d.solve_M(t, q, d.h(t, q, u)[:, None])[:, 0]
+
+        if not d.k_of_q:
+            _, along = jax.linearize(lambda u: k(q, u), u)
+            k_u = columns(along, jnp.eye(nu))
+            return Linearised(None, k_u, solve(jnp.eye(nu) - self.c_u * k_u, jnp.eye(nu)))
+        _, along = jax.linearize(k, q, u)
+        J = columns(along, jnp.eye(nq, nq + nu), jnp.eye(nu, nq + nu, k=nq))
+        T = jnp.eye(nq + nu) - jnp.concatenate([self.c_q * self._B_times(J), self.c_u * J])
+        return Linearised(J[:, :nq], J[:, nq:], solve(T, jnp.eye(nq + nu)))
+
+    def noise(self):
+        a, at = self.cancelled, self.places
+        B_a = a if self.B is None else jnp.abs(self.B) @ a
+        none = jnp.zeros(len(at.position) + len(at.velocity))
+        rows = jnp.concatenate([none, jnp.full(len(at.acceleration), jnp.max(a, initial=0.0))])[at.order]
+        return jnp.concatenate([self.c_q * B_a, self.c_u * a, a, rows])
+
+
+class Memory(NamedTuple):
+    a: Array
+    a_bar: Array
+    la: Array
+    la_bar: Array
+    rho: ProxParameters
+    gamma: Array  # velocities of all rows
+    dt: Array
+    result: Any  # of what came before the first step
+
+
+class Separated(NamedTuple):
+    """Forces of the end of a step and impulses of the step, rows (g, gamma, N, F)."""
+
+    la: Array
+    Lambda: Array
+
+
+class GeneralizedAlpha(Method):
+    """R(infinity) = rho_inf chooses the damping of high frequencies: 1 none, 0 all in one step."""
+
+    rho_inf: float = eqx.field(default=0.9, static=True)
+    solver: Solver = eqx.field(default_factory=default_solver)
+
+    order = 2
+    level = "position"
+    reference = "Capobianco, Harsch, Eugster, Leine, IJNME 122 (2021), doi:10.1002/nme.6801 (S2)"
+    n_solves = 1
+    separates = True
+
+    def __check_init__(self):
+        if not 0.0 <= self.rho_inf <= 1.0:
+            raise ValueError(f"GeneralizedAlpha(rho_inf={self.rho_inf}): rho_inf must be between 0 and 1")
+
+    @property
+    def coefficients(self) -> tuple[float, float, float, float]:
+        """alpha_m, alpha_f, beta, gamma of Chung and Hulbert, (72)."""
+        rho = self.rho_inf
+        alpha_m, alpha_f = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
+        gamma = 0.5 + alpha_f - alpha_m
+        return alpha_m, alpha_f, 0.25 * (0.5 + gamma) ** 2, gamma
+
+    def init(self, dynamics, t, q, u, dt):
+        alpha_m, alpha_f, _, _ = self.coefficients
+        closed, may_stick = contact_state(dynamics, t, q, u)
+        now = acceleration_level(dynamics, t, q, u, closed, may_stick)
+        # where the auxiliary variables live
+        s = (alpha_m - alpha_f) * dt
+        q_dot = dynamics.q_dot(t, q, u)
+        _, q_ddot = jax.jvp(dynamics.q_dot, (jnp.asarray(t), q, u), (jnp.ones(()), q_dot, now.x))
+        moved = t + s, q + s * q_dot + s**2 / 2 * q_ddot, u + s * now.x
+        then = acceleration_level(dynamics, *moved, closed, may_stick)
+        usable = then.result == RESULTS.successful
+        W, chi = dynamics.directions(t, q)
+        rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, dynamics.solve_M(t, q, W))
+        return Memory(
+            now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), rho, W.T @ u + chi,
+            jnp.asarray(dt), now.result,
+        )  # fmt: skip
+
+    def step(self, dynamics, t, t1, dt, q, u, memory):
+        alpha_m, alpha_f, beta, gamma = self.coefficients
+        share = (1.0 - alpha_f) / (1.0 - alpha_m)
+        c_q, c_u = dt**2 * beta * share, dt * gamma * share
+        laws = dynamics.laws
+
+        def auxiliary(x, x_bar):
+            """x_bar_n for this dt (it belongs to t_n + (alpha_m - alpha_f) dt), and x_bar_n+1 without its share of x_n+1."""
+            x_bar = x + dt / memory.dt * (x_bar - x)
+            return x_bar, (alpha_f * x - alpha_m * x_bar) / (1.0 - alpha_m)
+
+        a_bar, a_rest = auxiliary(memory.a, memory.a_bar)
+        la_bar, la_rest = auxiliary(memory.la, memory.la_bar)
+        # (73), (125) without a_n+1, U and Q
+        q_dot = dynamics.q_dot(t, q, u)
+        a_q = (1.0 - 2.0 * beta) * a_bar + 2.0 * beta * a_rest
+        _, q_ddot = jax.jvp(dynamics.q_dot, (t, q, u), (jnp.ones(()), q_dot, a_q))
+        q_base = q + dt * q_dot + dt**2 / 2 * q_ddot
+        u_base = u + dt * ((1.0 - gamma) * a_bar + gamma * a_rest)
+        before_q = dt**2 / 2 * ((1.0 - 2.0 * beta) * la_bar + 2.0 * beta * la_rest)
+        before_u = dt * ((1.0 - gamma) * la_bar + gamma * la_rest)
+        B = None if dynamics.identity else jnp.asarray(dynamics.system.B(t, q))
+        rebound = restitution(dynamics) * memory.gamma
+        at = Places.of(dynamics)
+        stacked = on_all_levels(laws)
+        inclusions = Levels(
+            stacked, jnp.ones(stacked.n_N, dtype=bool), jnp.ones(stacked.set.count, dtype=bool),
+            ProxParameters(jnp.tile(memory.rho.N, 3), jnp.tile(memory.rho.F, 2)),
+            jnp.concatenate([jnp.full(laws.set.count, dt), jnp.ones(laws.set.count)]),
+            jnp.zeros(at.total), at.bilateral, rebound=dynamics.split(rebound)[3],
+        )  # fmt: skip
+        problem = Motion(
+            inclusions, dynamics, t1, q_base, u_base, B, c_q, c_u, dt / 2, before_q, before_u, rebound, None,
+            jnp.abs(memory.a),
+        )  # fmt: skip
+        # a guess without impulses: La = 0, ka = 0
+        ahead = c_q * memory.a
+        q_guess, u_guess = q_base + (ahead if B is None else B @ ahead), u_base + c_u * memory.a
+        linear = problem.linearised(q_guess, u_guess)
+        if linear is not None:
+            cancelled = problem.cancelled + jnp.abs(linear.k_u) @ jnp.abs(u_guess)
+            if linear.k_q is not None:
+                cancelled += jnp.abs(linear.k_q) @ jnp.abs(q_guess)
+            problem = dataclasses.replace(problem, linear=linear, cancelled=cancelled)
+        kah, P = before_q + c_q * memory.la, before_u + c_u * memory.la
+        g, _, N, _ = dynamics.split(kah)
+        y = jnp.concatenate([g, N, P, memory.la])[at.order]
+        out = self.solver.solve(problem, jnp.concatenate([q_guess, u_guess, memory.a]), y)
+        q1, u1, a1 = problem.split_motion(out.x)
+        q1, P, la = dynamics.normalize(q1), out.y[at.velocity], out.y[at.acceleration]
+        W1, chi1 = dynamics.directions(t1, q1)
+        rho1 = ProxParameters.estimate(laws, dynamics.n_bilateral, W1, dynamics.solve_M(t1, q1, W1))
+        after = Memory(
+            a1, share * a1 + a_rest, la, share * la + la_rest, rho1, W1.T @ u1 + chi1, jnp.asarray(dt), RESULTS.successful
+        )
+        out = out._replace(result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result))
+        # of the levels of a row the worst
+        g, gamma_, N, F = dynamics.split(jnp.maximum(jnp.abs(out.rows[at.velocity]), jnp.abs(out.rows[at.acceleration])))
+        on_position = jnp.abs(out.rows[at.position])
+        g, N = jnp.maximum(g, on_position[: dynamics.n_g]), jnp.maximum(N, on_position[dynamics.n_g :])
+        out = out._replace(rows=jnp.concatenate([g, gamma_, N, F]))
+        return Step(q1, u1, P, after, (out,), Separated(la, P - before_u - c_u * la))
