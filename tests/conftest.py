@@ -12,7 +12,17 @@ from stickslip.methods import REGISTRY
 
 METHODS = sorted(REGISTRY)
 # One of each kind, for what is expensive to compile for all.
-REPRESENTATIVE = ["moreau", "shifted-moreau", "rattle", "lobatto3", "radau2", "lobattoc2", "sdirk2", "trbdf2"]
+REPRESENTATIVE = [
+    "moreau",
+    "shifted-moreau",
+    "rattle",
+    "lobatto3",
+    "radau2",
+    "lobattoc2",
+    "sdirk2",
+    "trbdf2",
+    "generalized-alpha",
+]
 if os.environ.get("STICKSLIP_TEST_ALL"):
     REPRESENTATIVE = METHODS
 

@@ -3,6 +3,7 @@
 from . import _setup as _setup  # isort: skip  (double precision before anything is computed)
 from . import benchmarks as benchmarks
 from . import rigid as rigid
+from .beam import PlanarBeam as PlanarBeam
 from .convergence import Convergence as Convergence
 from .convergence import convergence as convergence
 from .initial import InitialState as InitialState

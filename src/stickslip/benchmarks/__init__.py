@@ -5,11 +5,13 @@ from typing import Any
 from ..validate import nearest
 from . import (
     ball_in_corner,
+    ball_in_cylinder,
     ball_in_hollow_sphere,
     block_on_belt,
     bounce,
     bouncing_ball,
     bouncing_ball_1d,
+    guided_hopper,
     incline,
     mass_on_slope,
     painleve_rod,
@@ -20,6 +22,7 @@ from . import (
     sliding_mass,
     stiff_pendulum,
     tetrahedron,
+    tippe_top,
     tippedisk,
 )
 from .base import Benchmark as Benchmark
@@ -36,6 +39,9 @@ _MODULES: dict[str, Any] = {
     "ball-in-corner": ball_in_corner,
     "tippedisk": tippedisk,
     "tetrahedron": tetrahedron,
+    "ball-in-cylinder": ball_in_cylinder,
+    "guided-hopper": guided_hopper,
+    "tippe-top": tippe_top,
     "sliding-mass": sliding_mass,
     "pendulum": pendulum,
     "bouncing-ball-1d": bouncing_ball_1d,

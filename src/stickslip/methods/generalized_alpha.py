@@ -147,6 +147,16 @@ class Levels(Inclusions):
         return jnp.concatenate([mu_b, mu_N, jnp.where(given, slipping, projected)])
 
 
+class ScaledFactors(NamedTuple):
+    """Factors of all levels as one system, with rows in units of length (dt for velocities, dt^2 for accelerations)."""
+
+    scaled: Eliminated
+    scale: Array
+
+    def apply(self, b: Array) -> Array:
+        return self.scaled.apply(self.scale * b) / self.scale
+
+
 class LevelFactors(NamedTuple):
     """Factors of each level's own system."""
 
@@ -260,12 +270,14 @@ class Motion(Problem):
         return self._through_forces(self._B_times(X_q), X_u, X_a)
 
     def factor(self, at, X, null_pivot, anchor=None):
-        """Level by level, W^T M^-1 W three times over: positions move velocities, both move accelerations, hardly the reverse.
+        """Level by level, W^T M^-1 W three times over: positions move velocities, both move accelerations, not the reverse.
 
         Stiff forces tie the levels together, and so do hard cases (those with an anchor): then they are one system.
         """
         if not self._by_level(anchor):
-            return super().factor(at, X, null_pivot, anchor)
+            scale = self._scale()
+            S = scale[:, None] * self.schur_complement(at, X, anchor) / scale
+            return ScaledFactors(eliminate(S, self.inclusions.coupled(at.active), null_pivot), scale)
         W, L = at.aux
         G, places = matmul(W.T, L), self.places
         rigid = _rigid(self.dynamics)
@@ -288,8 +300,12 @@ class Motion(Problem):
 
     def no_factors(self, n, anchor=None):
         if not self._by_level(anchor):
-            return super().no_factors(n)
+            return ScaledFactors(Eliminated.nothing(n), self._scale())
         return LevelFactors(*(Eliminated.nothing(len(rows)) for rows in self.places.levels))
+
+    def _scale(self) -> Array:
+        at, dt = self.places, 2.0 * self.half_step
+        return jnp.concatenate([jnp.full(len(level), dt**k) for k, level in enumerate(at.levels)])[at.order]
 
     def _by_level(self, anchor) -> bool:
         return self.linearisation is None and anchor is None
@@ -346,9 +362,9 @@ class Motion(Problem):
     def noise(self):
         a, at = self.cancelled, self.places
         B_a = a if self.B is None else jnp.abs(self.B) @ a
-        none = jnp.zeros(len(at.position) + len(at.velocity))
-        rows = jnp.concatenate([none, jnp.full(len(at.acceleration), jnp.max(a, initial=0.0))])[at.order]
-        return jnp.concatenate([self.c_q * B_a, self.c_u * a, a, rows])
+        largest, factors = jnp.max(a, initial=0.0), (self.c_q, self.c_u, jnp.ones(()))
+        rows = [jnp.full(len(level), c * largest) for c, level in zip(factors, at.levels, strict=True)]
+        return jnp.concatenate([self.c_q * B_a, self.c_u * a, a, jnp.concatenate(rows)[at.order]])
 
 
 class Memory(NamedTuple):
