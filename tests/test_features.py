@@ -139,9 +139,9 @@ ALL_CASES = [(n, c) for n in ss.benchmarks.names() for c in ss.benchmarks.cases(
 # Rigid contact and no stiff force; the ball in the corner has a test of its own.
 CONSERVATIVE = [
     n for n in ss.benchmarks.names() if ss.benchmarks.load(n).system.laws
-    and n not in ("block-on-belt", "stiff-pendulum", "sliding-mass", "ball-in-corner")
+    and n not in ("block-on-belt", "stiff-pendulum", "sliding-mass", "ball-in-corner", "guided-hopper")
 ]  # fmt: skip
-SLOW_TO_COMPILE = ("tippedisk", "tetrahedron", "sliding-cube", "incline")
+SLOW_TO_COMPILE = ("tippedisk", "tippe-top", "tetrahedron", "sliding-cube", "incline")
 
 
 @pytest.mark.slow
@@ -154,8 +154,8 @@ def test_position_level_methods_never_penetrate(name, benchmark):
     for case in ss.benchmarks.cases(benchmark):
         sol = run(benchmark, case, name, t1=0.3 if benchmark == "tippedisk" else None)
         properties.no_penetration(sol)
-        # What order two makes of the energy between impacts: RATTLE at most 2e-4 here, the TR methods a bit more.
-        properties.energy_is_not_gained(sol, relative=5e-4 if name.startswith("tr") else 2e-4)
+        # What order two makes of the energy between impacts: RATTLE at most 2e-4 here, some a bit more.
+        properties.energy_is_not_gained(sol, relative=5e-4 if name.startswith(("tr", "generalized")) else 2e-4)
         assert sol.result == ss.RESULTS.successful
 
 

@@ -214,4 +214,4 @@ def test_sliding_mass_turns_and_sticks_at_the_reference(kind):
     turned = sol.t[int(np.argmax(sol.u[:, 0] < 0))]
     assert turned == pytest.approx(b.reference["turning_time"], abs=3e-3)
     stuck = sol.t > b.reference["stick_time"] + 5e-3
-    assert np.abs(sol.u[stuck]).max() < 1e-12
+    assert np.abs(sol.u[stuck]).max() < 5e-11  # the solver's atol times the number of unknowns

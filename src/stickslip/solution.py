@@ -18,7 +18,7 @@ BLOCK = 1024
 
 
 class Stats(eqx.Module):
-    """Per step and solve: Moreau 1; Rattle, Lobatto IIIA-IIIB, Radau and Lobatto IIIC 2; diagonally implicit s + 1."""
+    """Per step and solve: Moreau and generalized-alpha 1; Rattle, Lobatto, Radau 2; diagonally implicit s + 1."""
 
     newton_iterations: Int[Array, "steps solves"]
     fixed_point_iterations: Int[Array, "steps solves"]
