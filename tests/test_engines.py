@@ -11,7 +11,7 @@ from stickslip.methods import REGISTRY
 POSITION = [m for m in METHODS if REGISTRY[m]().level == "position"]
 
 
-@pytest.mark.parametrize("name", ["rattle", "radau2", "lobatto3", "trbdf2"])
+@pytest.mark.parametrize("name", ["rattle", "radau2"])
 def test_a_block_on_a_slope_does_not_creep(name):
     b = ss.benchmarks.load("incline")
     sol = run("incline", method=name)
@@ -31,7 +31,7 @@ def test_a_slippery_block_does_creep():
     assert sol.q[-1, 0] == pytest.approx(0.5 * 9.81 * (np.sin(slope_) - 0.3 * np.cos(slope_)), rel=2e-2)
 
 
-@pytest.mark.parametrize("name", ["rattle", "radau2", "lobatto3", "sdirk2"])
+@pytest.mark.parametrize("name", ["rattle", "radau2"])
 def test_a_cube_slides_flat_and_stops_where_it_should(name):
     b = ss.benchmarks.load("sliding-cube")
     sol = run("sliding-cube", method=name, dt=1e-3)

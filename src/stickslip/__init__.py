@@ -36,6 +36,8 @@ from .simulate import simulate as simulate
 from .solution import Forces as Forces
 from .solution import Solution as Solution
 from .solution import Stats as Stats
+from .solvers import PJOR as PJOR
+from .solvers import PSOR as PSOR
 from .solvers import Automatic as Automatic
 from .solvers import FixedPoint as FixedPoint
 from .solvers import SemismoothNewton as SemismoothNewton

@@ -51,6 +51,24 @@ def restitution(dynamics: Dynamics) -> Float[Array, " n_y"]:
     return jnp.concatenate([jnp.zeros(dynamics.n_bilateral), dynamics.laws.e_N, dynamics.laws.e_F])
 
 
+class Directions(NamedTuple):
+    """Force directions of a position, and how percussions act along them."""
+
+    W: Float[Array, "nu n_y"]
+    chi: Float[Array, " n_y"]
+    L: Float[Array, "nu n_y"]  # M^-1 W
+    rho: ProxParameters
+
+    @classmethod
+    def at(cls, dynamics: Dynamics, t, q: Array) -> "Directions":
+        W, chi = dynamics.directions(t, q)
+        L = dynamics.solve_M(t, q, W)
+        return cls(W, chi, L, ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, L))
+
+    def velocities(self, u: Array) -> Float[Array, " n_y"]:
+        return self.W.T @ u + self.chi
+
+
 def impact_problem(
     dynamics: Dynamics,
     W: Float[Array, "nu n_y"],

@@ -43,7 +43,7 @@ from ..linalg import Eliminated, columns, eliminate, matmul, solve
 from ..results import RESULTS
 from ..sets import Balls, NonPositive
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
-from .base import Method, Step, default_solver, restitution
+from .base import Directions, Method, Step, default_solver, restitution
 
 
 class Places(NamedTuple):
@@ -420,10 +420,9 @@ class GeneralizedAlpha(Method):
         moved = t + s, q + s * q_dot + s**2 / 2 * q_ddot, u + s * now.x
         then = acceleration_level(dynamics, *moved, closed, may_stick)
         usable = then.result == RESULTS.successful
-        W, chi = dynamics.directions(t, q)
-        rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, dynamics.solve_M(t, q, W))
+        at = Directions.at(dynamics, t, q)
         return Memory(
-            now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), rho, W.T @ u + chi,
+            now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), at.rho, at.velocities(u),
             jnp.asarray(dt), now.result,
         )  # fmt: skip
 
@@ -477,10 +476,16 @@ class GeneralizedAlpha(Method):
         out = self.solver.solve(problem, jnp.concatenate([q_guess, u_guess, memory.a]), y)
         q1, u1, a1 = problem.split_motion(out.x)
         q1, P, la = dynamics.normalize(q1), out.y[at.velocity], out.y[at.acceleration]
-        W1, chi1 = dynamics.directions(t1, q1)
-        rho1 = ProxParameters.estimate(laws, dynamics.n_bilateral, W1, dynamics.solve_M(t1, q1, W1))
+        end = Directions.at(dynamics, t1, q1)
         after = Memory(
-            a1, share * a1 + a_rest, la, share * la + la_rest, rho1, W1.T @ u1 + chi1, jnp.asarray(dt), RESULTS.successful
+            a1,
+            share * a1 + a_rest,
+            la,
+            share * la + la_rest,
+            end.rho,
+            end.velocities(u1),
+            jnp.asarray(dt),
+            RESULTS.successful,
         )
         out = out._replace(result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result))
         # of the levels of a row the worst

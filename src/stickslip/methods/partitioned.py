@@ -26,9 +26,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..solvers import ProxParameters, Solver
+from ..solvers import Solver
 from ..tableaus import lobatto_iiia, lobatto_iiib
-from .base import Method, Step, default_solver, impact_problem
+from .base import Directions, Method, Step, default_solver, impact_problem
 from .projected import Memory, start
 from .stages import MotionInverse, Stages, levers, stage_inclusions
 
@@ -87,13 +87,11 @@ class LobattoIIIAB(Method):
         dU, dPi, _ = stages.increments(Q, U, first.y)  # dPi_s = 0: the smooth part of the last stage is in dU
         before = jnp.asarray(b) @ dPi
         # velocity stage, (5.60)
-        W1, chi1 = dynamics.directions(t1, q1)
-        L1 = dynamics.solve_M(t1, q1, W1)
-        rho1 = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W1, L1)
+        end = Directions.at(dynamics, t1, q1)
         gained = jnp.asarray(b) @ dU
         u_free = dynamics.solve_M(t1, q1, (p + gained)[:, None])[:, 0] if momentum else u + gained
         closed = first.active.normal.reshape(s - 1, dynamics.laws.n_N)[-1]
-        impact = impact_problem(dynamics, W1, L1, chi1, u_free, memory.gamma, closed, before, dt, rho1)
+        impact = impact_problem(dynamics, end.W, end.L, end.chi, u_free, memory.gamma, closed, before, dt, end.rho)
         second = self.solver.solve(impact, u_free, dt * memory.P - before)
         u1, P = second.x, before + second.y
-        return Step(q1, u1, P, Memory(P / dt, rho1, W1.T @ u1 + chi1), (first, second))
+        return Step(q1, u1, P, Memory(P / dt, end.rho, end.velocities(u1)), (first, second))

@@ -24,7 +24,7 @@ from jaxtyping import Array
 from ..derive import Dynamics
 from ..solvers import ProxParameters, Solve, Solver
 from ..tableaus import ButcherTableau, lobatto_iiic, radau_iia
-from .base import Method, Step, default_solver, impact_problem
+from .base import Directions, Method, Step, default_solver, impact_problem
 from .stages import MotionInverse, Stages, levers, stage_inclusions
 
 REFERENCE = "J. Breuling, thesis, University of Stuttgart, 2024, chapter 4 (S3); Ascher, Petzold 1991, doi:10.1137/0728059"
@@ -37,24 +37,21 @@ class Memory(NamedTuple):
 
 
 def start(dynamics: Dynamics, t, q, u) -> Memory:
-    W, chi = dynamics.directions(t, q)
-    rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, dynamics.solve_M(t, q, W))
-    return Memory(jnp.zeros(dynamics.n_y), rho, W.T @ u + chi)
+    at = Directions.at(dynamics, t, q)
+    return Memory(jnp.zeros(dynamics.n_y), at.rho, at.velocities(u))
 
 
 def project(
     solver: Solver, dynamics: Dynamics, t1, dt, q1, u1, P, closed, memory: Memory, projected: bool
 ) -> tuple[Array, Array, Memory, tuple[Solve, ...]]:
     """Stage 2: u+ and Dpi+ from U_s and DPi_s; without projection only what the next step must know."""
-    W1, chi1 = dynamics.directions(t1, q1)
-    L1 = dynamics.solve_M(t1, q1, W1)
-    rho1 = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W1, L1)
+    end = Directions.at(dynamics, t1, q1)
     solves: tuple[Solve, ...] = ()
     if projected:
-        impact = impact_problem(dynamics, W1, L1, chi1, u1, memory.gamma, closed, P, dt, rho1)
+        impact = impact_problem(dynamics, end.W, end.L, end.chi, u1, memory.gamma, closed, P, dt, end.rho)
         out = solver.solve(impact, u1, jnp.zeros_like(P))
         u1, P, solves = out.x, P + out.y, (out,)
-    return u1, P, Memory(P / dt, rho1, W1.T @ u1 + chi1), solves
+    return u1, P, Memory(P / dt, end.rho, end.velocities(u1)), solves
 
 
 class CoupledStages(Method):

@@ -27,7 +27,7 @@ from jaxtyping import Array, Float
 from ..derive import Dynamics
 from ..linalg import solve
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
-from .base import Method, Step, default_solver, impact_problem
+from .base import Directions, Method, Step, default_solver, impact_problem
 
 
 class PositionStage(Problem):
@@ -96,10 +96,8 @@ class Rattle(Method):
     n_solves = 2
 
     def init(self, dynamics, t, q, u, dt):
-        W, chi = dynamics.directions(t, q)
-        L = dynamics.solve_M(t, q, W)
-        rho = ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, L)
-        return Memory(jnp.zeros(dynamics.n_y), W, L, rho, W.T @ u + chi)
+        at = Directions.at(dynamics, t, q)
+        return Memory(jnp.zeros(dynamics.n_y), at.W, at.L, at.rho, at.velocities(u))
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         laws, nq = dynamics.laws, dynamics.nq

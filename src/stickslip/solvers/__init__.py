@@ -9,3 +9,5 @@ from .problem import Problem as Problem
 from .problem import ProxParameters as ProxParameters
 from .problem import Solve as Solve
 from .problem import VelocityProblem as VelocityProblem
+from .relaxation import PJOR as PJOR
+from .relaxation import PSOR as PSOR

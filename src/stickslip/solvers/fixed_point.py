@@ -113,5 +113,5 @@ class FixedPoint(Solver):
             end.k - 1,
             at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            unless(end.converged & end.motion_found, RESULTS.fixed_point_not_converged),
+            unless(end.converged & end.motion_found & jnp.all(jnp.isfinite(at.rows)), RESULTS.fixed_point_not_converged),
         )
