@@ -147,6 +147,29 @@ def test_a_solver_that_gives_up_ends_the_run_and_says_what_to_change():
     assert 0 < error.value.solution.t.shape[0] < 1000
 
 
+class Jaws(ss.System):
+    """A mass between two walls that come together at t = 0.5: from then on there is no solution."""
+
+    laws = (ss.Contact(), ss.Contact())
+
+    def M(self, t, q):
+        return jnp.eye(1)
+
+    def h(self, t, q, u):
+        return jnp.zeros(1)
+
+    def g_N(self, t, q):
+        return jnp.array([q[0] + 0.5 - t, 0.5 - t - q[0]])
+
+
+@pytest.mark.parametrize("method", [ss.Rattle(), ss.RadauIIA(2), ss.GeneralizedAlpha()], ids=lambda m: type(m).__name__)
+def test_where_there_is_no_solution_none_is_found(method):
+    sol = ss.simulate(Jaws(), method, [0.0], [0.0], t1=1.0, dt=1e-2, throw=False)
+    assert sol.result != ss.RESULTS.successful
+    assert sol.t[-1] == pytest.approx(0.5, abs=2e-2)
+    assert sol.g_N().min() > -1e-9
+
+
 def test_a_wrong_start_inside_tracing_is_told_by_the_result_code():
     import jax
 

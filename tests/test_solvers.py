@@ -185,6 +185,33 @@ def test_the_fixed_point_does_not_claim_success_while_percussions_drift():
     assert (out.residual < 1e-9) == (out.result == ss.RESULTS.successful)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_success_is_never_claimed_for_what_is_no_solution(seed):
+    """Three contacts with much friction, often without a solution, from feasible and infeasible guesses."""
+    rng = np.random.default_rng(seed)
+    n, nu, mu = 3, 4, 1.0
+    p = problem(rng.normal(size=(nu, 2 * n)), np.eye(nu), np.zeros(nu), rng.normal(size=2 * n), mu, n)
+    out = guessed(p, jnp.asarray(3.0 * rng.normal(size=2 * n)))
+    if out.result == ss.RESULTS.successful:
+        psi = p.psi(out.x)
+        natural = p.inclusions.residual(p.inclusions.active_set(psi, out.y), psi, out.y)
+        assert np.abs(natural).max() < 1e-8
+
+
+@jax.jit
+def guessed(p, y):
+    return ss.Automatic().solve(p, p.u_free, y)
+
+
+def test_a_forced_start_is_not_taken_for_a_solution():
+    """psi = 0 with a percussion far outside of the cone: sticking would be consistent, but it is not allowed."""
+    p = problem(np.eye(2), np.eye(2), np.zeros(2), np.array([-1.0, -3.0]), 0.5, 1)
+    out = ss.Automatic().solve(p, p.u_free, jnp.array([1.0, 3.0]))
+    assert out.result == ss.RESULTS.successful
+    assert abs(out.y[1]) <= 0.5 * out.y[0] + 1e-12
+
+
 def test_a_solver_that_does_not_converge_says_so():
     p = table()
     out = ss.FixedPoint(max_iterations=3).solve(p, p.u_free, jnp.zeros(12))

@@ -58,8 +58,12 @@ class PlanarBeam(eqx.Module):
     def __check_init__(self):
         if self.degree < 2:
             raise ValueError(f"PlanarBeam(degree={self.degree}): curvature needs degree >= 2")
-        if self.elements < 1 or self.points < 1:
-            raise ValueError(f"PlanarBeam(elements={self.elements}, points={self.points}): both must be at least 1")
+        if self.elements < 1:
+            raise ValueError(f"PlanarBeam(elements={self.elements}): must be at least 1")
+        if self.points <= self.degree:
+            raise ValueError(
+                f"PlanarBeam(points={self.points}): degree {self.degree} needs at least {self.degree + 1} points"
+            )
         for name in ("length", "EA", "EI", "density"):
             value = getattr(self, name)
             if not isinstance(value, jax.core.Tracer) and eqx.is_array_like(value) and not np.all(np.asarray(value) > 0):

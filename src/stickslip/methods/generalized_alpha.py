@@ -269,14 +269,13 @@ class Motion(Problem):
         X_q, X_u, X_a = (jnp.concatenate(levels, axis=1)[:, at.order] for levels in along)
         return self._through_forces(self._B_times(X_q), X_u, X_a)
 
-    def factor(self, at, X, null_pivot, anchor=None):
+    def factor(self, at, X, null_pivot, anchor=None, *, exact=False):
         """Level by level, W^T M^-1 W three times over: positions move velocities, both move accelerations, not the reverse.
 
         Stiff forces tie the levels together, and so do hard cases (those with an anchor): then they are one system.
         """
-        if not self._by_level(anchor):
-            scale = self._scale()
-            S = scale[:, None] * self.schur_complement(at, X, anchor) / scale
+        if exact or not self._by_level(anchor):
+            scale, S = self._scale(), self.in_units(self.schur_complement(at, X, anchor))
             return ScaledFactors(eliminate(S, self.inclusions.coupled(at.active), null_pivot), scale)
         W, L = at.aux
         G, places = matmul(W.T, L), self.places
@@ -302,6 +301,10 @@ class Motion(Problem):
         if not self._by_level(anchor):
             return ScaledFactors(Eliminated.nothing(n), self._scale())
         return LevelFactors(*(Eliminated.nothing(len(rows)) for rows in self.places.levels))
+
+    def in_units(self, J):
+        scale = self._scale()
+        return scale[:, None] * J / scale
 
     def _scale(self) -> Array:
         at, dt = self.places, 2.0 * self.half_step

@@ -10,7 +10,7 @@ from jaxtyping import Array
 from ..results import RESULTS
 from .base import Solver
 from .fixed_point import FixedPoint
-from .newton import SemismoothNewton
+from .newton import Guided, SemismoothNewton
 from .problem import Anchor, Problem, Solve
 
 PROXIMAL_STEPS = 60
@@ -23,6 +23,7 @@ class _Attempt(NamedTuple):
     x: Array
     y: Array
     strength: Array
+    weights: Array
 
 
 class Automatic(Solver):
@@ -54,18 +55,19 @@ class Automatic(Solver):
         def newton(a: _Attempt) -> _Attempt:
             proximal = a.number > starts
             anchor = Anchor.at(problem, a.y, jnp.where(proximal, a.strength, 0.0))
-            solve = self.newton.iterate(problem, a.x, a.y, jnp.where(proximal, 0, a.number), anchor)
+            guided = Guided(jnp.where(proximal, 0, a.number), anchor, a.weights)
+            solve, weights = self.newton.attempt(problem, a.x, a.y, guided)
             found = proximal & jnp.all(jnp.isfinite(solve.rows))  # of the proximal problem
             strength = jnp.where(proximal, a.strength * jnp.where(found, SOFTEN, STIFFEN), a.strength)
             total = a.solve.newton_iterations + solve.newton_iterations
             return _Attempt(
                 solve._replace(newton_iterations=total), a.number + 1,
-                jnp.where(found, solve.x, a.x), jnp.where(found, solve.y, a.y), strength,
+                jnp.where(found, solve.x, a.x), jnp.where(found, solve.y, a.y), strength, weights,
             )  # fmt: skip
 
-        shapes = jax.eval_shape(lambda: self.newton.iterate(problem, x, y))
-        nothing = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
-        start = _Attempt(nothing, jnp.asarray(0), x, y, jnp.ones(()))
+        shapes = jax.eval_shape(lambda: self.newton.attempt(problem, x, y, None))
+        nothing, no_weights = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+        start = _Attempt(nothing, jnp.asarray(0), x, y, jnp.ones(()), no_weights + jnp.inf)
         first = jax.lax.while_loop(once_more, newton, start).solve
 
         # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.

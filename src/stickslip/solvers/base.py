@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..linalg import eliminate
 from ..results import RESULTS
 from .problem import Problem, Solve
 
@@ -57,7 +56,7 @@ def _implicit_jvp(primals, tangents, *, solver):
     x_dot, F_dot = (jnp.zeros_like(v) if r is None else r for v, r in zip(values, rates, strict=True))
     at = evaluate(problem, out.x, out.y)._replace(active=out.active)
     # Redundant contacts have no unique percussions but a unique motion: one of the solutions will do.
-    factors = eliminate(problem.schur_complement(at, X), problem.inclusions.coupled(out.active), problem.null_pivot)
+    factors = problem.factor(at, X, problem.null_pivot, exact=True)
     y_dot = -factors.apply(F_dot)
     out_dot = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
     return out, out_dot._replace(x=x_dot + X @ y_dot, y=y_dot)

@@ -47,7 +47,7 @@ class FixedPoint(Solver):
         # Held during all iterations ("inexact Newton"); bilateral rows may be redundant.
         J = problem.sensitivity(x, X)
         J_inverse = basic_solution(J[:b, :b], jnp.eye(b))
-        rho = problem.inclusions.contracting(J)
+        rho = problem.inclusions.contracting(problem.in_units(J))
         X_b = X[:, :b]
 
         def motion(x: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -105,6 +105,9 @@ class FixedPoint(Solver):
         start = _State(x, y, relaxation, jnp.asarray(jnp.inf), jnp.asarray(0), no, yes)
         end = jax.lax.while_loop(unfinished, project, start)
         at = evaluate(problem, end.x, end.y)
+        # A small change may be a small step only: what it came to must be a solution, though not to the last digit.
+        tolerance = weights(at.rows, at.rows.shape[0], problem.mu(at.y), problem.noise(), self.atol, self.rtol)
+        solved = jnp.all(jnp.abs(at.rows) < 1e3 * tolerance)  # false for a nan
         return Solve(
             at.x,
             at.y,
@@ -113,5 +116,5 @@ class FixedPoint(Solver):
             end.k - 1,
             at.F,
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            unless(end.converged & end.motion_found & jnp.all(jnp.isfinite(at.rows)), RESULTS.fixed_point_not_converged),
+            unless(end.converged & end.motion_found & solved, RESULTS.fixed_point_not_converged),
         )

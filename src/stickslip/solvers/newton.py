@@ -46,6 +46,14 @@ class _Held(NamedTuple):
     linearisation: Any
 
 
+class Guided(NamedTuple):
+    """What `Automatic` adds to a problem to reach a solution that Newton does not find by itself."""
+
+    attempt: Array  # see `Inclusions.sticking`
+    anchor: Anchor
+    weights: Array  # of the first attempt: a diverging sequence must not loosen what counts as solved
+
+
 class SemismoothNewton(Solver):
     """Converged when || F / ((m + n)(atol + rtol |F_0|)) ||_2 < 1, (6.7); m + n counts all unknowns."""
 
@@ -53,15 +61,21 @@ class SemismoothNewton(Solver):
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20, static=True)
 
-    def iterate(self, problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: Anchor | None = None) -> Solve:
-        """``attempt`` and ``anchor`` are for `Automatic`. With an anchor, success means that it had no influence left."""
-        at, s, e, k = (self._held if problem.inexact else self._exact)(problem, x, y, attempt, anchor)
-        if anchor is not None:
+    def iterate(self, problem: Problem, x: Array, y: Array, guided: "Guided | None" = None) -> Solve:
+        return self.attempt(problem, x, y, guided)[0]
+
+    def attempt(self, problem: Problem, x: Array, y: Array, guided: "Guided | None") -> tuple[Solve, Array]:
+        """A solve and the weights of (6.7) that judged it; ``guided`` is for `Automatic`."""
+        at, s, e, k = (self._held if problem.inexact else self._exact)(problem, x, y, guided)
+        if guided is not None:
+            # Judged without the help: by the problem itself, with its own active set.
             mu = problem.mu(at.y)
-            F = problem.inclusions.residual(at.active, at.psi - anchor.stiffness * (mu - anchor.mu), mu)
-            at = at._replace(F=jnp.where(e < 1.0, F, jnp.nan))
+            psi = at.psi - guided.anchor.stiffness * (mu - guided.anchor.mu)
+            active = problem.inclusions.active_set(psi, mu)
+            F = problem.inclusions.residual(active, psi, mu)
+            at = at._replace(psi=psi, active=active, F=jnp.where(e < 1.0, F, jnp.nan))
             e = squared_norm(at.rows / s)
-        return Solve(
+        solve = Solve(
             at.x,
             at.y,
             at.active,
@@ -71,20 +85,24 @@ class SemismoothNewton(Solver):
             jnp.max(jnp.abs(at.rows), initial=0.0),
             unless(e < 1.0, RESULTS.newton_not_converged),  # a nan is not below 1
         )
+        return solve, s
 
-    def _scales(self, problem: Problem, start: Point) -> Array:
+    def _scales(self, problem: Problem, start: Point, guided: "Guided | None") -> Array:
         unknowns = start.x.shape[0] + start.y.shape[0]
-        return weights(start.rows, unknowns, problem.mu(start.y), problem.noise(), self.atol, self.rtol)
+        own = weights(start.rows, unknowns, problem.mu(start.y), problem.noise(), self.atol, self.rtol)
+        return own if guided is None else jnp.minimum(own, guided.weights)
 
-    def _exact(self, problem: Problem, x: Array, y: Array, attempt: Any, anchor: Any) -> tuple[Point, Array, Array, Array]:
+    def _exact(self, problem: Problem, x: Array, y: Array, guided: Any) -> tuple[Point, Array, Array, Array]:
         """Algorithm 1."""
+        attempt, anchor = (None, None) if guided is None else (guided.attempt, guided.anchor)
         start = evaluate(problem, x, y, attempt, anchor)
-        s = self._scales(problem, start)
+        s = self._scales(problem, start, guided)
         null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
+        forced = jnp.asarray(False) if attempt is None else attempt > 0  # whose first residual proves nothing
 
         def unfinished(state):
             _, e, k = state
-            return (e >= 1.0) & (k < self.max_iterations)
+            return ((e >= 1.0) | (forced & (k == 0))) & (k < self.max_iterations)
 
         def step(state):
             at, _, k = state
@@ -96,12 +114,14 @@ class SemismoothNewton(Solver):
         at, e, k = jax.lax.while_loop(unfinished, step, (start, squared_norm(start.rows / s), jnp.asarray(0)))
         return at, s, e, k
 
-    def _held(self, problem: Problem, x: Array, y: Array, attempt: Any, anchor: Any) -> tuple[Point, Array, Array, Array]:
+    def _held(self, problem: Problem, x: Array, y: Array, guided: Any) -> tuple[Point, Array, Array, Array]:
         """The same iteration with S and X held while the active set stays and the error falls well.
 
         Where forces are so stiff that their linearisation at the start does not serve, it is taken anew.
         Written so that the (large) program of `evaluate` appears once: it is what takes time to compile.
         """
+        attempt, anchor = (None, None) if guided is None else (guided.attempt, guided.anchor)
+        forced = jnp.asarray(False) if attempt is None else attempt > 0
         laws, n, zero = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y)
         open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
         nothing = Point(x, y, None, jnp.zeros_like(x), zero, open_, zero)  # phi has a row for each entry of x
@@ -118,7 +138,7 @@ class SemismoothNewton(Solver):
 
         def unfinished(state):
             _, _, e, k, _ = state
-            return (e >= 1.0) & (k <= self.max_iterations)
+            return ((e >= 1.0) | (forced & (k == 1))) & (k <= self.max_iterations)
 
         def step(state):
             at, s, e_before, k, held = state
@@ -126,10 +146,11 @@ class SemismoothNewton(Solver):
             dy = jnp.where(k > 0, problem.newton_step(at, held.X, held.S), 0.0)
             first = None if attempt is None else jnp.where(k == 0, attempt, 0)
             at = evaluate(problem.using(held.linearisation), at.x + held.X @ dy, at.y + dy, first, anchor)
-            s = jnp.where(k == 0, self._scales(problem, at), s)
+            s = jnp.where(k == 0, self._scales(problem, at, guided), s)
             e = squared_norm(at.rows / s)
             changed = ~jnp.all(at.active.normal == held.active.normal) | ~jnp.all(at.active.stick == held.active.stick)
-            stale = (e >= 1.0) & ((k == 0) | changed | (e > 0.01 * e_before))  # squared: a factor of ten in the norm
+            # squared: a factor of ten in the norm
+            stale = ((e >= 1.0) | forced) & ((k == 0) | changed | (e > 0.01 * e_before))
             held = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
             return at._replace(aux=None), s, e, k + 1, held
 

@@ -215,13 +215,17 @@ class Problem(eqx.Module):
             psi_y = psi_y + anchor.stiffness[:, None] * mu_y
         return columns(along, psi_y, mu_y)
 
-    def factor(self, at: Point, X: Array, null_pivot: Any, anchor: Anchor | None = None) -> Any:
-        """What Newton's method solves with."""
+    def factor(self, at: Point, X: Array, null_pivot: Any, anchor: Anchor | None = None, *, exact: bool = False) -> Any:
+        """What Newton's method solves with; ``exact``, with an ``apply``, for derivatives."""
         return eliminate(self.schur_complement(at, X, anchor), self.inclusions.coupled(at.active), null_pivot)
 
     def no_factors(self, n: int, anchor: Anchor | None = None) -> Any:
         """The same, empty, to begin a loop with."""
         return Eliminated.nothing(n)
+
+    def in_units(self, J: Array) -> Array:
+        """A matrix of this problem's rows and unknowns, in units in which its entries can be compared."""
+        return J
 
     def newton_step(self, at: Point, X: Array, factors: Any) -> Array:
         """dy."""
