@@ -33,7 +33,7 @@ def prepare(b, method):
     system = as_parameters(b.system)
     quick = with_solver(method, method.solver.first_try())
     clock = Clock(*(jnp.asarray(float(a)) for a in (0.0, STEPS * b.dt, b.dt)), jnp.asarray(STEPS))
-    carry, _ = _begin(system, quick, clock, b.q0, b.u0)
+    carry, *_ = _begin(system, quick, clock, b.q0, b.u0)
 
     def run():
         out, _ = _chunk(system, quick, clock, carry, jnp.asarray(STEPS))

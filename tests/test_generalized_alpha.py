@@ -36,6 +36,14 @@ def test_ball_forces_and_impulses_are_told_apart(case, Lambda_F, la_F):
     assert sol.stats.newton_iterations.max() <= 8
 
 
+def test_forces_begin_with_those_of_the_start():
+    b, sol = go("mass-on-slope", 0.9, 1e-2, t1=0.1)
+    start = ss.initial_state(b.system, b.q0, b.u0)
+    assert sol.la_N[0] == pytest.approx(start.la_N)
+    assert sol.la_F[0] == pytest.approx(start.la_F)
+    assert np.all(sol.Lambda_N[0] == 0.0)
+
+
 def test_methods_that_do_not_tell_them_apart_say_none():
     b = ss.benchmarks.load("bouncing-ball")
     sol = ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=0.1, dt=1e-2)

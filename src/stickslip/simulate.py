@@ -113,9 +113,15 @@ def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until,
 
 
 @eqx.filter_jit
-def _begin(system: System, method: Method, clock: Clock, q: Array, u: Array) -> tuple[Carry, dict[str, Array]]:
+def _begin(system: System, method: Method, clock: Clock, q: Array, u: Array) -> tuple[Carry, dict[str, Array], Any]:
     dynamics = Dynamics.of(system, clock.t0, q, u)
-    return _start(dynamics, method, clock, q, u), start_values(dynamics, clock.t0, q, u)
+    start = _start(dynamics, method, clock, q, u)
+    return start, start_values(dynamics, clock.t0, q, u), _first_forces(dynamics, method, start)
+
+
+def _first_forces(dynamics: Dynamics, method: Method, start: Carry) -> Any:
+    """la of the start, where the method knows it."""
+    return dynamics.percussions(start.memory.la) if method.separates else None
 
 
 @eqx.filter_jit
@@ -125,12 +131,12 @@ def _chunk(system: System, method: Method, clock: Clock, carry: Carry, until) ->
 
 
 @eqx.filter_jit
-def _whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int) -> tuple[Carry, Row]:
+def _whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int) -> tuple[Carry, Row, Any]:
     dynamics = Dynamics.of(system, clock.t0, q, u)
     ok = start_is_consistent(start_values(dynamics, clock.t0, q, u))
     start = _start(dynamics, method, clock, q, u)
     start = start._replace(result=unless(ok, RESULTS.inconsistent_start))
-    return _loop(dynamics, method, clock, start, n, n)
+    return *_loop(dynamics, method, clock, start, n, n), _first_forces(dynamics, method, start)
 
 
 def simulate(
@@ -169,24 +175,24 @@ def simulate(
     clock = Clock(jnp.asarray(float(t0)), jnp.asarray(float(t1)), jnp.asarray(float(dt)), jnp.asarray(n))
     wanted = n if max_steps is None else min(n, max_steps)
     if traced:
-        carry, rows = _whole(system, method, clock, q, u, wanted)
+        carry, rows, first = _whole(system, method, clock, q, u, wanted)
         result = carry.result
     else:
         with meter(progress, n) as bar:
-            carry, rows, result = _run_in_chunks(system, method, clock, q, u, wanted, bar)
+            carry, rows, result, first = _run_in_chunks(system, method, clock, q, u, wanted, bar)
     if wanted < n:
         result = first_failure(result, RESULTS.max_steps_reached)
     steps = wanted if traced else rows.q.shape[0]
-    sol = _solution(system, method, (t0, t1, dt, n), q, u, rows, steps, result, jnp if traced else np)
+    sol = _solution(system, method, (t0, t1, dt, n), q, u, first, rows, steps, result, jnp if traced else np)
     if not traced and throw and result != RESULTS.successful and result != RESULTS.interrupted:
         raise SimulationError(_explain(result, carry, sol, t0, t1, dt), sol)
     return sol
 
 
-def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, Any]:
+def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, Any, Any]:
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
-    carry, start = _begin(system, method, clock, q, u)
+    carry, start, first = _begin(system, method, clock, q, u)
     check_start(start, float(clock.t0))
     chunks: list[Row] = []
     done, size, result = 0, CHUNK, carry.result
@@ -210,7 +216,7 @@ def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tupl
     if not chunks:
         _, empty = jax.eval_shape(lambda: _chunk(system, method, clock, carry, jnp.asarray(0)))
         chunks = [jax.tree.map(lambda a: np.zeros((0, *a.shape[1:]), a.dtype), empty)]
-    return carry, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result
+    return carry, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result, first
 
 
 def with_solver(method: Method, solver: Any) -> Method:
@@ -218,7 +224,7 @@ def with_solver(method: Method, solver: Any) -> Method:
     return eqx.tree_at(lambda m: m.solver, method, solver, is_leaf=lambda x: x is method.solver)
 
 
-def _solution(system, method, times, q0, u0, rows: Row, steps: int, result, xp: Any) -> Solution:
+def _solution(system, method, times, q0, u0, first, rows: Row, steps: int, result, xp: Any) -> Solution:
     t0, t1, dt, n = times
     t = t0 + np.arange(steps + 1) * dt
     if steps == n:
@@ -230,14 +236,15 @@ def _solution(system, method, times, q0, u0, rows: Row, steps: int, result, xp: 
     zero = [xp.zeros(P.shape[1:]) for P in rows.P]
     stats = Stats(rows.newton_iterations, rows.fixed_point_iterations, rows.residual)
 
-    def after_zero(parts):
-        return (with_first(z, P) for z, P in zip(zero, parts, strict=True))
+    def after(first, parts):
+        return (with_first(a, b) for a, b in zip(first, parts, strict=True))
 
-    P_g, P_gamma, P_N, P_F = after_zero(rows.P)
+    P_g, P_gamma, P_N, P_F = after(zero, rows.P)
     names = [f"{kind}_{row}" for kind in ("la", "Lambda") for row in ("g", "gamma", "N", "F")]
-    separated = {} if rows.separated is None else dict(
-        zip(names, (x for parts in rows.separated for x in after_zero(parts)), strict=True)
-    )  # fmt: skip
+    separated = {}
+    if rows.separated is not None:
+        la, Lambda = rows.separated
+        separated = dict(zip(names, (*after(first, la), *after(zero, Lambda)), strict=True))
     return Solution(
         xp.asarray(t), with_first(q0, rows.q), with_first(u0, rows.u), P_g, P_gamma, P_N, P_F, result, stats, system, method,
         **separated,
