@@ -41,7 +41,7 @@ def _room_for_programs():
     """Compiled programs take memory maps, of which a process has only so many: forgotten from time to time."""
     yield
     _seen.append(1)
-    if len(_seen) % 120 == 0:
+    if len(_seen) % 60 == 0:
         jax.clear_caches()
 
 
