@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from stickslip.laws import BallSpec, FrictionLaw
 from stickslip.methods import REGISTRY
 
 R = 0.01
@@ -125,3 +126,14 @@ def test_the_mirror_image_of_an_ellipse_is_seen():
     sol = ss.simulate(Puck((ss.Contact(friction=law),), columns), ss.MoreauMidpoint(), np.zeros(6), U0, t1=1e-2, dt=1e-2)
     wrong = ellipsoid(0.3, np.asarray(AXES)[::-1])
     assert sol.P_F[1] != pytest.approx(5e-2 * wrong(sol.u[1][:2]), rel=1e-2)
+
+
+def test_a_law_of_two_lines_is_enough():
+    """It says which balls it has; a check of its coefficients is optional."""
+
+    class Skid(FrictionLaw):
+        def balls(self):
+            return [BallSpec([1.0], 0.3)]
+
+    sol = ss.simulate(Puck((ss.Contact(friction=Skid()),), (0,)), ss.MoreauMidpoint(), np.zeros(6), U0, t1=1e-2, dt=1e-2)
+    assert sol.P_F[1] == pytest.approx(-0.3 * 5e-2)

@@ -115,6 +115,10 @@ class Dynamics(eqx.Module):
         """M^-1 X."""
         return spd_solve(self.M(t, q), X) if self.M_inverse is None else matmul(self.M_inverse, X)
 
+    def k(self, t, q, u):
+        """M^-1 h."""
+        return self.solve_M(t, q, self.h(t, q, u)[:, None])[:, 0]
+
     def q_dot(self, t, q, u):
         """S0 (1)."""
         if self.identity:

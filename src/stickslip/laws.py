@@ -72,7 +72,7 @@ class _Checked(eqx.Module):
             self.check()
 
     def check(self) -> None:
-        raise NotImplementedError
+        """Raises ValueError, with name and value; a law without a check takes anything."""
 
 
 class FrictionLaw(_Checked):
@@ -308,10 +308,14 @@ class StackedLaws(eqx.Module):
     def project(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, may_stick, duration) -> tuple[Array, Array]:
         """-prox(rho psi - mu), (6.14b). The ball takes the new mu_N, so that the cone holds when it ends."""
         mu_N = jnp.where(closed, -NonPositive.prox(rho_N * psi_N - mu_N), 0.0)
+        return mu_N, self.project_friction(psi_F, mu_N, mu_F, rho_F, may_stick, duration)
+
+    def project_friction(self, psi_F, mu_N, mu_F, rho_F, may_stick, duration) -> Array:
+        """The friction part, for given mu_N."""
         radius = self.radii(mu_N, duration)
         mu_F = -self.set.prox(self.set.expand(rho_F) * psi_F - mu_F, radius)
         slip = -self.set.expand(radius) * self.set.direction(psi_F)
-        return mu_N, jnp.where(self.set.expand(may_stick), mu_F, slip)
+        return jnp.where(self.set.expand(may_stick), mu_F, slip)
 
     def in_range(self) -> Bool[Array, ""]:
         """What the constructors check, for coefficients that were traced then."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
-from ..rigid import PlanarBody
+from ..rigid import PlanarBody, planar
 from .base import Benchmark
 
 
@@ -25,7 +25,7 @@ class BallInHollowSphere(PlanarBody):
 
     @property
     def theta(self):
-        return 2.0 / 5.0 * self.m * self.R**2
+        return planar.solid_ball(self.m, self.R)
 
     def g_N(self, t, q):
         return jnp.array([self.R_s - self.R - jnp.sqrt(q[:2] @ q[:2])])  # (7.12)

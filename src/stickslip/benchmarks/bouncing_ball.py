@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
-from ..rigid import PlanarBody
+from ..rigid import PlanarBody, planar
 from .base import Benchmark
 
 
@@ -27,7 +27,7 @@ class BouncingBall(PlanarBody):
 
     @property
     def theta(self):
-        return 2.0 / 5.0 * self.m * self.R**2
+        return planar.solid_ball(self.m, self.R)
 
     def g_N(self, t, q):
         return jnp.array([q[1] - self.R])

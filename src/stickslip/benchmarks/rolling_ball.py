@@ -9,7 +9,7 @@ import numpy as np
 
 from ..laws import Contact, Coulomb, Rolling
 from ..methods import MoreauMidpoint
-from ..rigid import PlanarBody
+from ..rigid import PlanarBody, planar
 from .base import Benchmark
 
 
@@ -24,7 +24,7 @@ class RollingBall(PlanarBody):
 
     @property
     def theta(self):
-        return 2.0 / 5.0 * self.m * self.R**2
+        return planar.solid_ball(self.m, self.R)
 
     def g_N(self, t, q):
         return jnp.array([q[1] - self.R])

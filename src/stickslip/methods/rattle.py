@@ -103,7 +103,7 @@ class Rattle(Method):
         laws, nq = dynamics.laws, dynamics.nq
         # first stage, (41)
         W, L = memory.W, memory.L
-        u_free = u + dt / 2 * dynamics.solve_M(t, q, dynamics.h(t, q, u)[:, None])[:, 0]
+        u_free = u + dt / 2 * dynamics.k(t, q, u)
         always, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
         inclusions = Inclusions(
             laws,

@@ -65,9 +65,6 @@ class MotionInverse(eqx.Module):
             tau, Q, U = tau[:1], Q[:1], U[:1]
         halves = jnp.eye(nq, nq + nu), jnp.eye(nu, nq + nu, k=nq)  # directions of q, of u
 
-        def k(t, q, u):
-            return dynamics.solve_M(t, q, dynamics.h(t, q, u)[:, None])[:, 0]
-
         def jacobians(f):
             def one(t, q, u):
                 _, along = jax.linearize(lambda q, u: f(t, q, u), q, u)
@@ -84,7 +81,7 @@ class MotionInverse(eqx.Module):
         no_noise = jnp.zeros(())
         if dynamics.free:
             return cls(None, no_noise, None, f_q[0], f_u[0], dt * A)
-        k_q, k_u = jacobians(k)
+        k_q, k_u = jacobians(dynamics.k)
         T_uu = jnp.eye(s * nu) - dt * spread(A_hat, k_u)
         if not dynamics.k_of_q:
             return cls(None, no_noise, solve(T_uu, jnp.eye(s * nu)), f_q[0], f_u[0], dt * A)

@@ -35,6 +35,11 @@ def velocity_at(u: Float[Array, " 3"], r: Float[Array, " 2"]) -> Float[Array, " 
     return u[:2] + u[2] * jnp.array([-r[1], r[0]])
 
 
+def solid_ball(m, R):
+    """Moment of inertia of a homogeneous ball."""
+    return 2.0 / 5.0 * m * R**2
+
+
 class PlanarBody(System):
     """One free body under its weight."""
 

@@ -61,10 +61,10 @@ class SemismoothNewton(Solver):
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20, static=True)
 
-    def iterate(self, problem: Problem, x: Array, y: Array, guided: "Guided | None" = None) -> Solve:
-        return self.attempt(problem, x, y, guided)[0]
+    def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
+        return self.attempt(problem, x, y, None)[0]
 
-    def attempt(self, problem: Problem, x: Array, y: Array, guided: "Guided | None") -> tuple[Solve, Array]:
+    def attempt(self, problem: Problem, x: Array, y: Array, guided: Guided | None) -> tuple[Solve, Array]:
         """A solve and the weights of (6.7) that judged it; ``guided`` is for `Automatic`."""
         at, s, e, k = (self._held if problem.inexact else self._exact)(problem, x, y, guided)
         if guided is not None:
@@ -87,7 +87,7 @@ class SemismoothNewton(Solver):
         )
         return solve, s
 
-    def _scales(self, problem: Problem, start: Point, guided: "Guided | None") -> Array:
+    def _scales(self, problem: Problem, start: Point, guided: Guided | None) -> Array:
         unknowns = start.x.shape[0] + start.y.shape[0]
         own = weights(start.rows, unknowns, problem.mu(start.y), problem.noise(), self.atol, self.rtol)
         return own if guided is None else jnp.minimum(own, guided.weights)

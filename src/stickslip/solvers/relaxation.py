@@ -18,7 +18,7 @@ from ..results import RESULTS, unless
 from ..sets import NonPositive
 from .base import Solver
 from .newton import evaluate, squared_norm, weights
-from .problem import Inclusions, Problem, ProxParameters, Solve, VelocityProblem
+from .problem import Problem, ProxParameters, Solve, VelocityProblem
 
 
 class _State(NamedTuple):
@@ -108,24 +108,12 @@ class PSOR(Relaxation):
             return jnp.where(rows == i, mu - offset[i], y)
 
         def friction(k, y):
-            mine = _components(inclusions) == k  # of ball k
-            psi, mu = psi_0 + G @ y, offset + y
-            radius = laws.radii(mu[b : b + laws.n_N], inclusions.duration)[k]
-            a = jnp.where(mine, rho.F[k] * psi - mu, 0.0)
-            size = jnp.sqrt(jnp.sum(a * a))
-            sticks = inclusions.may_stick[k] & (size <= radius)
-            # a ball that cannot stick has a given slip velocity: the percussion is opposed to it
-            along = jnp.where(inclusions.may_stick[k], a, jnp.where(mine, psi, 0.0))
-            length = jnp.sqrt(jnp.sum(along * along))
-            slip = jnp.maximum(radius, 0.0) * along / jnp.where(length > 0.0, length, 1.0)
-            return jnp.where(mine, -jnp.where(sticks, a, slip) - offset, y)
+            mine = np.asarray(laws.set.ball_of, dtype=int) == k
+            _, _, psi_F = inclusions.split(psi_0 + G @ y)
+            _, mu_N, mu_F = inclusions.split(offset + y)
+            new = laws.project_friction(psi_F, mu_N, mu_F, rho.F, inclusions.may_stick, inclusions.duration)
+            return jnp.concatenate([y[: b + laws.n_N], jnp.where(mine, new, mu_F) - offset[b + laws.n_N :]])
 
         y = jax.lax.fori_loop(0, b, bilateral, y) if b else y
         y = jax.lax.fori_loop(0, laws.n_N, normal, y) if laws.n_N else y
         return jax.lax.fori_loop(0, laws.set.count, friction, y) if laws.set.count else y
-
-
-def _components(inclusions: Inclusions) -> np.ndarray:
-    """The ball of each row of y, -1 for rows that are not friction."""
-    head = np.full(inclusions.n_bilateral + inclusions.laws.n_N, -1)
-    return np.concatenate([head, np.asarray(inclusions.laws.set.ball_of, dtype=int)])
