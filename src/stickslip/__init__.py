@@ -20,6 +20,7 @@ from .methods import SDIRK2 as SDIRK2
 from .methods import SDIRK3 as SDIRK3
 from .methods import TRBDF2 as TRBDF2
 from .methods import TRX2 as TRX2
+from .methods import Extrapolation as Extrapolation
 from .methods import GeneralizedAlpha as GeneralizedAlpha
 from .methods import LobattoIIIAB as LobattoIIIAB
 from .methods import LobattoIIIC as LobattoIIIC
@@ -36,11 +37,13 @@ from .simulate import simulate as simulate
 from .solution import Forces as Forces
 from .solution import Solution as Solution
 from .solution import Stats as Stats
+from .solution import SwitchingPoint as SwitchingPoint
 from .solvers import PJOR as PJOR
 from .solvers import PSOR as PSOR
 from .solvers import Automatic as Automatic
 from .solvers import FixedPoint as FixedPoint
 from .solvers import SemismoothNewton as SemismoothNewton
+from .stepsize import SwitchingPoints as SwitchingPoints
 from .system import LagrangianSystem as LagrangianSystem
 from .system import System as System
 

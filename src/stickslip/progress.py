@@ -19,19 +19,19 @@ class Silent:
 
 
 class Bar:
-    def __init__(self, total: int, stays: bool):
+    def __init__(self, total: int, unit: str, stays: bool):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._began = time.perf_counter()
         self.progress = Progress(
-            TextColumn("{task.completed}/{task.total} steps"),
+            TextColumn("{task.completed}/{task.total} " + unit),
             BarColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=not stays,
         )
-        self._task = self.progress.add_task("steps", total=total)
+        self._task = self.progress.add_task(unit, total=total)
         self._shown = False
 
     def update(self, done: int) -> None:
@@ -42,12 +42,12 @@ class Bar:
 
 
 @contextmanager
-def meter(wanted: bool | None, total: int) -> Iterator[Meter]:
+def meter(wanted: bool | None, total: int, unit: str) -> Iterator[Meter]:
     """``wanted``: True or False, or None for "on a terminal"."""
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield Silent()
         return
-    bar = Bar(total, stays=bool(wanted))
+    bar = Bar(total, unit, stays=bool(wanted))
     try:
         yield bar
     finally:

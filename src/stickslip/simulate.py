@@ -1,4 +1,4 @@
-"""The only time loop."""
+"""Runs: checks the input, drives the loops in chunks, and makes a solution of what they kept."""
 
 import math
 import time
@@ -8,135 +8,30 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
-from .derive import Dynamics
+from . import loop, stepsize as adjusted
+from .loop import CHUNK, Clock, Row
 from .methods.base import Method
 from .progress import Meter, meter
 from .results import RESULTS, SimulationError, first_failure, message, unless
 from .solution import Solution, Stats
+from .stepsize import SwitchingPoints
 from .system import System
-from .validate import (
-    as_parameters,
-    check_start,
-    check_times,
-    checked_vectors,
-    start_is_consistent,
-    start_values,
-)
+from .validate import as_parameters, check_start, check_times, checked_vectors
 
-CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
 CHUNK_SECONDS = 0.5
 
 
-class Clock(eqx.Module):
-    """Time is t0 + k dt with integer k; only the last step is cut to end at t1."""
+class _Outcome(NamedTuple):
+    """What either kind of loop leaves behind."""
 
-    t0: Float[Array, ""]
-    t1: Float[Array, ""]
-    dt: Float[Array, ""]
-    n: Int[Array, ""]
-
-    def t(self, k):
-        return jnp.where(k == self.n, self.t1, self.t0 + k * self.dt)
-
-    def step(self, k):
-        return jnp.where(k == self.n - 1, self.t1 - (self.t0 + k * self.dt), self.dt)
-
-
-class Carry(NamedTuple):
-    """State between steps."""
-
-    k: Array
-    q: Array
-    u: Array
-    memory: Any
+    t: Any
+    row: Row
+    first_forces: Any
     result: Any
-    rows: Array  # residuals of the last step, by solve
-
-
-class Row(NamedTuple):
-    """What is kept of a step."""
-
-    q: Array
-    u: Array
-    P: tuple[Array, Array, Array, Array]
-    newton_iterations: Array
-    fixed_point_iterations: Array
-    residual: Array
-    separated: Any = None  # la and Lambda, each as P
-
-
-def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
-    memory = method.init(dynamics, clock.t0, q, u, clock.dt)
-    rows = jnp.zeros((method.n_solves, dynamics.n_y))
-    return Carry(jnp.asarray(0), q, u, memory, RESULTS.successful, rows)
-
-
-def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
-    out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), clock.step(c.k), c.q, c.u, c.memory)
-    finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
-    result = first_failure(c.result, unless(finite, RESULTS.not_finite))
-    for s in out.solves:
-        result = first_failure(result, s.result)
-    row = Row(
-        out.q,
-        out.u,
-        dynamics.percussions(out.P),
-        jnp.stack([s.newton_iterations for s in out.solves]),
-        jnp.stack([s.fixed_point_iterations for s in out.solves]),
-        jnp.stack([s.residual for s in out.solves]),
-        tuple(dynamics.percussions(part) for part in out.separated) if method.separates else None,
-    )
-    rows = jnp.stack([dynamics.worst_of_stages(s.rows) for s in out.solves])
-    # A failed step is not taken: whoever looks, or tries again, finds the state before it.
-    after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows)
-    stay = c._replace(result=result, rows=rows)
-    ok = result == RESULTS.successful
-    seen = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.inexact) else a, row)
-    return jax.tree.map(lambda a, b: jnp.where(ok, a, b), after, stay), seen
-
-
-def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, length: int) -> tuple[Carry, Row]:
-    """Up to ``length`` steps, to step number ``until`` at most; a failed step is the last one."""
-    counts = jnp.zeros(method.n_solves, dtype=int)
-    nothing = jnp.full_like(carry.q, jnp.nan), jnp.full_like(carry.u, jnp.nan)
-    percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan))
-    separated = (percussions, percussions) if method.separates else None
-    empty = Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan), separated)
-
-    def advance(c: Carry, _):
-        go = (c.k < until) & (c.result == RESULTS.successful)
-        return jax.lax.cond(go, lambda c: _step(dynamics, method, clock, c), lambda c: (c, empty), c)
-
-    return jax.lax.scan(advance, carry, length=length)
-
-
-@eqx.filter_jit
-def _begin(system: System, method: Method, clock: Clock, q: Array, u: Array) -> tuple[Carry, dict[str, Array], Any]:
-    dynamics = Dynamics.of(system, clock.t0, q, u)
-    start = _start(dynamics, method, clock, q, u)
-    return start, start_values(dynamics, clock.t0, q, u), _first_forces(dynamics, method, start)
-
-
-def _first_forces(dynamics: Dynamics, method: Method, start: Carry) -> Any:
-    """la of the start, where the method knows it."""
-    return dynamics.percussions(start.memory.la) if method.separates else None
-
-
-@eqx.filter_jit
-def _chunk(system: System, method: Method, clock: Clock, carry: Carry, until) -> tuple[Carry, Row]:
-    dynamics = Dynamics.of(system, clock.t0, carry.q, carry.u)
-    return _loop(dynamics, method, clock, carry, until, CHUNK)
-
-
-@eqx.filter_jit
-def _whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int) -> tuple[Carry, Row, Any]:
-    dynamics = Dynamics.of(system, clock.t0, q, u)
-    ok = start_is_consistent(start_values(dynamics, clock.t0, q, u))
-    start = _start(dynamics, method, clock, q, u)
-    start = start._replace(result=unless(ok, RESULTS.inconsistent_start))
-    return *_loop(dynamics, method, clock, start, n, n), _first_forces(dynamics, method, start)
+    residuals: Any  # of the last step, by solve and row
+    next_dt: float  # of the step that failed, if one did
+    adjusted: Any = None  # (order, state, attempts, steps) of adjusted steps
 
 
 def simulate(
@@ -150,73 +45,138 @@ def simulate(
     t0: float = 0.0,
     progress: bool | None = None,
     throw: bool = True,
-    stepsize: Any = None,
+    stepsize: SwitchingPoints | None = None,
     max_steps: int | None = None,
 ) -> Solution:
-    """Run a system from (q0, u0) at t0 to t1 with a method and a step dt.
+    """Run a system from (q0, u0) at t0 to t1 with a method, and either a step dt or a ``stepsize`` that chooses steps.
 
     Outside of tracing it runs in chunks: a progress bar moves (by default on a terminal, ``progress`` forces or
     forbids it), Ctrl-C returns what is there, and a failed step ends the run with an `ss.SimulationError` that holds
     the solution so far; ``throw=False`` returns it with its result code instead. Inside jit, vmap and derivatives it
-    is one scan, and failure is told by ``sol.result`` alone.
+    is one loop, failure is told by ``sol.result`` alone, and a ``stepsize`` needs ``max_steps``, the number of rows;
+    rows after the end repeat the end.
     """
     if not isinstance(method, Method):
         raise TypeError(f"method must be an instance such as ss.Rattle(), got {method!r}")
-    if stepsize is not None:
-        raise ValueError("stepsize: this version has fixed steps only; give dt")
-    if dt is None:
-        raise ValueError("dt is missing: this version has fixed steps only")
-    check_times(t0, t1, dt)
+    if stepsize is not None and not isinstance(stepsize, SwitchingPoints):
+        raise TypeError(f"stepsize must be an ss.SwitchingPoints(...), got {stepsize!r}")
+    if (dt is None) == (stepsize is None):
+        have = "neither dt nor stepsize is" if dt is None else "dt and stepsize are both"
+        raise ValueError(f"{have} given: give dt=... for steps of one size, or stepsize=ss.SwitchingPoints(...)")
+    check_times(t0, t1, 1.0 if dt is None else dt)
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps must be at least 1, got {max_steps}")
     system = as_parameters(system)
-    q, u, traced = checked_vectors(system, t0, q0, u0, method)
-    n = max(1, math.ceil((t1 - t0) / dt - 1e-9))
-    clock = Clock(jnp.asarray(float(t0)), jnp.asarray(float(t1)), jnp.asarray(float(dt)), jnp.asarray(n))
-    wanted = n if max_steps is None else min(n, max_steps)
-    if traced:
-        carry, rows, first = _whole(system, method, clock, q, u, wanted)
-        result = carry.result
+    q, u, traced = checked_vectors(system, t0, q0, u0, (method, stepsize))
+    times = float(t0), float(t1)
+    if stepsize is not None:
+        out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, progress, max_steps)
     else:
-        with meter(progress, n) as bar:
-            carry, rows, result, first = _run_in_chunks(system, method, clock, q, u, wanted, bar)
-    if wanted < n:
-        result = first_failure(result, RESULTS.max_steps_reached)
-    steps = wanted if traced else rows.q.shape[0]
-    sol = _solution(system, method, (t0, t1, dt, n), q, u, first, rows, steps, result, jnp if traced else np)
-    if not traced and throw and result != RESULTS.successful and result != RESULTS.interrupted:
-        raise SimulationError(_explain(result, carry, sol, t0, t1, dt), sol)
+        assert dt is not None
+        out = _fixed_steps(system, method, float(dt), times, q, u, traced, progress, max_steps)
+    sol = _solution(system, method, q, u, out, t0, jnp if traced else np)
+    if not traced and throw and out.result != RESULTS.successful and out.result != RESULTS.interrupted:
+        raise SimulationError(_explain(out, sol, t1), sol)
     return sol
 
 
-def _run_in_chunks(system, method, clock, q, u, wanted: int, bar: Meter) -> tuple[Carry, Row, Any, Any]:
+class _Run(NamedTuple):
+    """A kind of steps, as the loop around the loop sees it."""
+
+    begin: Any  # method -> state, values of the start, first forces
+    chunk: Any  # method, state, number of steps, whether failed steps may be halved -> state, rows, ...
+    made: Any  # (state before, what `chunk` gives) -> number of rows
+    finished: Any  # state -> bool
+    progress: Any  # state -> how far
+
+
+def _fixed_steps(system, method, dt: float, times, q, u, traced: bool, progress, max_steps: int | None) -> _Outcome:
+    t0, t1 = times
+    n = max(1, math.ceil((t1 - t0) / dt - 1e-9))
+    clock = Clock(jnp.asarray(t0), jnp.asarray(t1), jnp.asarray(dt), jnp.asarray(n))
+    wanted = n if max_steps is None else min(n, max_steps)
+    if traced:
+        state, rows, first = loop.whole(system, method, clock, q, u, wanted)
+        result, steps = state.result, wanted
+    else:
+        run = _Run(
+            lambda method: loop.begin(system, method, clock, q, u),
+            lambda method, c, size, _: loop.chunk(system, method, clock, c, jnp.asarray(jnp.minimum(c.k + size, wanted))),
+            lambda before, after: int(after[0].k) - int(before.k),
+            lambda c: int(c.k) >= wanted,
+            lambda c: int(c.k),
+        )
+        with meter(progress, n, "steps") as bar:
+            state, rows, result, first = _in_chunks(run, method, t0, bar)
+        steps = rows.q.shape[0]
+    if wanted < n:
+        result = first_failure(result, RESULTS.max_steps_reached)
+    t = t0 + np.arange(steps + 1) * dt
+    if steps == n:
+        t[-1] = t1
+    return _Outcome(t, rows, first, result, state.rows, dt)
+
+
+def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress, max_steps: int | None) -> _Outcome:
+    t0, t1 = jnp.asarray(times[0]), jnp.asarray(times[1])
+    if traced:
+        if max_steps is None:
+            raise ValueError("max_steps is missing: inside jit, vmap or a derivative, stepsize needs a number of rows")
+        state, kept, steps, first = adjusted.whole(system, method, control, t0, t1, q, u, max_steps)
+        t = jnp.concatenate([t0[None], kept.t])
+        more = kept.order, kept.state, state.attempts, steps
+        return _Outcome(t, kept.row, first, _unless_finished(state.result, state.finished), state.rows, 0.0, more)
+    run = _Run(
+        lambda method: adjusted.begin(system, method, control, t0, t1, q, u),
+        lambda method, c, size, halve: adjusted.chunk(system, method, control, t1, c, halve, jnp.asarray(2 * size)),
+        lambda before, after: int(after[2]),
+        lambda c: bool(c.finished) or (max_steps is not None and int(c.k) >= max_steps),
+        lambda c: int(1000 * (float(c.accepted.t_E) - times[0]) / (times[1] - times[0])),
+    )
+    with meter(progress, 1000, "thousandths") as bar:
+        state, kept, result, first = _in_chunks(run, method, times[0], bar)
+    if max_steps is not None:
+        result = _unless_finished(result, bool(state.finished) and len(kept.t) <= max_steps)
+        kept = jax.tree.map(lambda a: a[:max_steps], kept)
+    t = np.concatenate([[times[0]], kept.t])
+    more = kept.order, kept.state, np.asarray(state.attempts), np.asarray(len(kept.t))
+    return _Outcome(t, kept.row, first, result, state.rows, float(state.dt), more)
+
+
+def _unless_finished(result: Any, finished: Any) -> Any:
+    return first_failure(result, unless(finished, RESULTS.max_steps_reached))
+
+
+def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, Any, Any, Any]:
+    """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
-    carry, start, first = _begin(system, method, clock, q, u)
-    check_start(start, float(clock.t0))
-    chunks: list[Row] = []
-    done, size, result = 0, CHUNK, carry.result
+    state, values, first = run.begin(method)
+    check_start(values, t0)
+    chunks: list[Any] = []
+    size, result = CHUNK, state.result
     try:
-        while done < wanted and result == RESULTS.successful:
+        while not run.finished(state) and result == RESULTS.successful:
             began = time.perf_counter()
-            carry, rows = _chunk(system, method, clock, carry, jnp.asarray(min(done + size, wanted)))
-            made, result = int(carry.k) - done, carry.result
+            after = run.chunk(method, state, size, not retry)
+            made = run.made(state, after)
+            state, rows = after[:2]
+            result = state.result
             chunks.append(jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows))
-            done += made
-            bar.update(done)
+            bar.update(run.progress(state))
             if result != RESULTS.successful and retry:
                 # Only now is the whole solver needed, and compiled; it stays for the rest of the run.
                 method, retry, result = thorough, False, RESULTS.successful
-                carry = carry._replace(result=result)
+                state = state._replace(result=result)
             elif made and chunks[1:]:  # the first chunk's time is compilation
                 pace = (time.perf_counter() - began) / made
                 size = max(1, min(CHUNK, int(CHUNK_SECONDS / pace)))
     except KeyboardInterrupt:
         result = RESULTS.interrupted
     if not chunks:
-        _, empty = jax.eval_shape(lambda: _chunk(system, method, clock, carry, jnp.asarray(0)))
+        empty = jax.eval_shape(lambda: run.chunk(method, state, 0, True))[1]
         chunks = [jax.tree.map(lambda a: np.zeros((0, *a.shape[1:]), a.dtype), empty)]
-    return carry, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result, first
+    return state, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result, first
 
 
 def with_solver(method: Method, solver: Any) -> Method:
@@ -224,44 +184,46 @@ def with_solver(method: Method, solver: Any) -> Method:
     return eqx.tree_at(lambda m: m.solver, method, solver, is_leaf=lambda x: x is method.solver)
 
 
-def _solution(system, method, times, q0, u0, first, rows: Row, steps: int, result, xp: Any) -> Solution:
-    t0, t1, dt, n = times
-    t = t0 + np.arange(steps + 1) * dt
-    if steps == n:
-        t[-1] = t1
+def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solution:
+    rows = out.row
 
     def with_first(first, rest):
         return xp.concatenate([xp.asarray(first)[None], rest])
 
     zero = [xp.zeros(P.shape[1:]) for P in rows.P]
-    stats = Stats(rows.newton_iterations, rows.fixed_point_iterations, rows.residual)
+    counters = (rows.newton_iterations, rows.fixed_point_iterations, rows.residual)
+    stats = Stats(*counters)
+    more: dict[str, Any] = {}
+    if out.adjusted is not None:
+        order, state, attempts, steps = out.adjusted
+        more = {"order": with_first(0, order), "state": with_first(state[0] if len(state) else np.zeros(state.shape[1:], bool), state)}
+        stats = Stats(*counters, attempts=attempts, steps=steps)
 
     def after(first, parts):
         return (with_first(a, b) for a, b in zip(first, parts, strict=True))
 
     P_g, P_gamma, P_N, P_F = after(zero, rows.P)
     names = [f"{kind}_{row}" for kind in ("la", "Lambda") for row in ("g", "gamma", "N", "F")]
-    separated = {}
     if rows.separated is not None:
         la, Lambda = rows.separated
-        separated = dict(zip(names, (*after(first, la), *after(zero, Lambda)), strict=True))
+        more |= dict(zip(names, (*after(out.first_forces, la), *after(zero, Lambda)), strict=True))
     return Solution(
-        xp.asarray(t), with_first(q0, rows.q), with_first(u0, rows.u), P_g, P_gamma, P_N, P_F, result, stats, system, method,
-        **separated,
+        xp.asarray(out.t), with_first(q0, rows.q), with_first(u0, rows.u), P_g, P_gamma, P_N, P_F, out.result, stats, system,
+        method, **more,
     )  # fmt: skip
 
 
-def _explain(result: Any, carry: Carry, sol: Solution, t0: float, t1: float, dt: float) -> str:
-    what = message(result)
-    if result == RESULTS.max_steps_reached:
-        return f"{type(sol.method).__name__} stopped after {sol.t.shape[0] - 1} steps at t = {sol.t[-1]:.6g}: {what}"
-    if result == RESULTS.inconsistent_start:
+def _explain(out: _Outcome, sol: Solution, t1: float) -> str:
+    what, k, name = message(out.result), sol.t.shape[0] - 1, type(sol.method).__name__
+    if out.result == RESULTS.max_steps_reached:
+        return f"{name} stopped after {k} steps at t = {sol.t[-1]:.6g}: {what}"
+    if out.result == RESULTS.inconsistent_start:
         return what
-    k = int(carry.k)
-    rows = np.nan_to_num(np.abs(np.asarray(carry.rows)), nan=np.inf)
+    rows = np.nan_to_num(np.abs(np.asarray(out.residuals)), nan=np.inf)
     solve, row = np.unravel_index(np.argmax(rows), rows.shape) if rows.size else (0, 0)
+    t = float(sol.t[-1])
     return (
-        f"{type(sol.method).__name__} failed in step {k} (t = {t0 + k * dt:.6g} to {min(t0 + (k + 1) * dt, t1):.6g}),"
+        f"{name} failed in step {k} (t = {t:.6g} to {min(t + out.next_dt, t1):.6g}),"
         f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {_row_name(sol, int(row))}: {what}."
         f" The {k} steps before are in the solution of this error."
     )

@@ -1,6 +1,6 @@
 """What a run gives back."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,11 +18,16 @@ BLOCK = 1024
 
 
 class Stats(eqx.Module):
-    """Per step and solve: Moreau and generalized-alpha 1; Rattle, Lobatto, Radau 2; diagonally implicit s + 1."""
+    """Per step and solve: Moreau and generalized-alpha 1; Rattle, Lobatto, Radau 2; diagonally implicit s + 1.
+
+    Where steps are adjusted, iterations are all that were spent since the row before, in substeps and in rejected steps too.
+    """
 
     newton_iterations: Int[Array, "steps solves"]
     fixed_point_iterations: Int[Array, "steps solves"]
     residual: Float[Array, "steps solves"]
+    attempts: Any = None  # of adjusted steps: how many were computed,
+    steps: Any = None  # and how many of them were kept (rows beyond repeat the last one)
 
 
 class Forces(eqx.Module):
@@ -34,6 +39,16 @@ class Forces(eqx.Module):
     la_F: Float[Array, "rows n_F"]
     u_dot: Float[Array, "rows nu"]
     converged: Bool[Array, " rows"]
+
+
+class SwitchingPoint(NamedTuple):
+    """A law that changed its state in the step that ends at t (row ``step``)."""
+
+    t: float
+    step: int
+    law: str  # "contact 0", "friction 0": in the order of `laws`, friction counted by reservoir
+    before: str
+    after: str
 
 
 class Solution(eqx.Module):
@@ -59,6 +74,30 @@ class Solution(eqx.Module):
     Lambda_gamma: Any = None
     Lambda_N: Any = None
     Lambda_F: Any = None
+    # Where steps were adjusted: the order of each step, and the state of each law at its end (contacts: closed, then
+    # friction reservoirs: sticking); else None.
+    order: Any = None
+    state: Any = None
+
+    @property
+    def dt(self) -> Float[Array, " rows"]:
+        """The step that ends at each row; row 0 is zero."""
+        xp = np if isinstance(self.t, np.ndarray) else jnp
+        return xp.diff(self.t, prepend=self.t[:1])
+
+    def switching_points(self) -> list[SwitchingPoint]:
+        """Where laws switched, of a run with adjusted steps, in the order of time."""
+        if self.state is None:
+            raise AttributeError("switching points are known of runs with stepsize=ss.SwitchingPoints(...) only")
+        n_N = self.P_N.shape[1]
+        state, points = np.asarray(self.state), []
+        for row, law in np.argwhere(state[1:] != state[:-1]):
+            closed = law < n_N
+            names = ("open", "closed") if closed else ("slip", "stick")
+            name = f"contact {law}" if closed else f"friction {law - n_N}"
+            now = int(state[row + 1, law])
+            points.append(SwitchingPoint(float(self.t[row + 1]), int(row) + 1, name, names[1 - now], names[now]))
+        return points
 
     def _rows(self, f: Any, *columns: Array) -> Any:
         """f(system, row) for all rows; in blocks of one size, so that a longer run needs no new compilation."""
@@ -90,9 +129,7 @@ class Solution(eqx.Module):
         counts a contact that has just bounced as still closed in the row of its impact).
         """
         f = _forces_by_percussion if self.method.level == "velocity" else _forces_by_state
-        xp = np if isinstance(self.t, np.ndarray) else jnp
-        steps = xp.diff(self.t, prepend=self.t[:1])
-        return self._rows(f, self.t, steps, self.q, self.u, self.P_N, self.P_F)
+        return self._rows(f, self.t, self.dt, self.q, self.u, self.P_N, self.P_F)
 
 
 @eqx.filter_jit

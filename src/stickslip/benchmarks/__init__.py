@@ -11,7 +11,9 @@ from . import (
     bounce,
     bouncing_ball,
     bouncing_ball_1d,
+    falling_mass,
     guided_hopper,
+    impact_oscillator,
     incline,
     mass_on_slope,
     painleve_rod,
@@ -24,6 +26,7 @@ from . import (
     tetrahedron,
     tippe_top,
     tippedisk,
+    woodpecker,
 )
 from .base import Benchmark as Benchmark
 
@@ -43,6 +46,9 @@ _MODULES: dict[str, Any] = {
     "guided-hopper": guided_hopper,
     "tippe-top": tippe_top,
     "sliding-mass": sliding_mass,
+    "falling-mass": falling_mass,
+    "impact-oscillator": impact_oscillator,
+    "woodpecker": woodpecker,
     "pendulum": pendulum,
     "bouncing-ball-1d": bouncing_ball_1d,
     "incline": incline,

@@ -22,3 +22,9 @@ class Benchmark(eqx.Module):
     method: Method
     source: str = eqx.field(static=True)
     reference: dict[str, Any]  # named exact or converged values; reference["source"] says where they come from
+    stepsize: Any = None  # what goes with the method, where it is not dt
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """``dt`` or ``stepsize``, as `ss.simulate` takes them."""
+        return {"dt": self.dt} if self.stepsize is None else {"stepsize": self.stepsize}

@@ -10,6 +10,7 @@ from .diagonally_implicit import SDIRK3 as SDIRK3
 from .diagonally_implicit import TRBDF2 as TRBDF2
 from .diagonally_implicit import TRX2 as TRX2
 from .diagonally_implicit import TRTheta as TRTheta
+from .extrapolation import Extrapolation as Extrapolation
 from .generalized_alpha import GeneralizedAlpha as GeneralizedAlpha
 from .moreau import MoreauMidpoint as MoreauMidpoint
 from .partitioned import LobattoIIIAB as LobattoIIIAB

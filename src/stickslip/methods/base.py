@@ -4,10 +4,12 @@ import abc
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..derive import Dynamics
+from ..laws import ActiveSet
 from ..linalg import matmul
 from ..solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 
@@ -23,6 +25,33 @@ class Step(NamedTuple):
     separated: Any = None  # forces and impulses, where the scheme tells them apart
 
 
+class Tolerances(NamedTuple):
+    """What the step size adjustment asks of an attempt."""
+
+    dt_min: Array
+    rtol: Array
+    atol: Array
+
+
+class Attempt(NamedTuple):
+    """A step that may yet be rejected."""
+
+    step: Step
+    same: Bool[Array, ""]  # every law in the state it had in the step before
+    accurate: Bool[Array, ""]
+    order: Array
+
+
+def discrete_state(solves: tuple[Solve, ...]) -> tuple[ActiveSet, ...]:
+    """sigma of a step: for every law whether it is a constraint (closed, sticking) or impressed, in every solve."""
+    return tuple(s.active for s in solves)
+
+
+def same_state(a: Any, b: Any) -> Bool[Array, ""]:
+    equal = jax.tree.map(lambda x, y: jnp.all(x == y), a, b)
+    return jax.tree.reduce(jnp.logical_and, equal, jnp.asarray(True))
+
+
 class Method(eqx.Module):
     """A one-step scheme. ``order`` is measured on persistent contact, ``level`` says where contact is enforced."""
 
@@ -32,6 +61,7 @@ class Method(eqx.Module):
         reference: ClassVar[str]
         n_solves: ClassVar[Any]
     separates: ClassVar[bool] = False  # whether the scheme tells forces and impulses apart
+    remembers: ClassVar[bool] = False  # whether a step uses more of the last one than its end: restarts when dt changes
     solver: eqx.AbstractVar[Solver]
 
     @abc.abstractmethod
@@ -40,6 +70,15 @@ class Method(eqx.Module):
 
     @abc.abstractmethod
     def step(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any) -> Step: ...
+
+    def resume(self, dynamics: Dynamics, t, q: Array, u: Array, dt, memory: Any) -> Any:
+        """The memory where another step size, or a state that no step ended in, goes on from here: a new start."""
+        return self.init(dynamics, t, q, u, dt)
+
+    def attempt(self, dynamics: Dynamics, t, t1, dt, q, u, memory: Any, sigma: Any, tolerances: Tolerances) -> Attempt:
+        """A step for `ss.SwitchingPoints`, after a step with state sigma."""
+        out = self.step(dynamics, t, t1, dt, q, u, memory)
+        return Attempt(out, same_state(discrete_state(out.solves), sigma), jnp.asarray(True), jnp.asarray(self.order))
 
 
 def default_solver() -> Solver:

@@ -71,6 +71,10 @@ class StageByStage(Method):
     def _explicit_first(self) -> bool:
         return self.tableau.explicit_first_stage
 
+    @property
+    def remembers(self) -> bool:
+        return self._explicit_first  # the force of the last stage
+
     def step(self, dynamics, t, t1, dt, q, u, memory):
         carried, memory = memory, memory.memory
         tableau, s = self.tableau, self.tableau.stages

@@ -68,6 +68,7 @@ class GeneralizedAlpha(Method):
     reference = "Capobianco, Harsch, Eugster, Leine, IJNME 122 (2021), doi:10.1002/nme.6801 (S2)"
     n_solves = 1
     separates = True
+    remembers = True
 
     def __check_init__(self):
         if not 0.0 <= self.rho_inf <= 1.0:

@@ -70,7 +70,7 @@ class FixedPoint(Solver):
                 dy = -J_inverse @ r[n_rows - b :]  # zero at first
                 y = y.at[:b].add(dy)
                 x, r = rows(x + X_b @ dy, y)
-                first = weights(r, x.shape[0] + b, problem.mu(y), problem.noise(), self.atol, self.rtol)
+                first = weights(r, x.shape[0] + b, problem.size(y), problem.noise(), self.atol, self.rtol)
                 return x, y, r, jnp.where(k == 0, first, s), k + 1
 
             start = (x, y, jnp.zeros(n_rows), jnp.ones(n_rows), jnp.asarray(0))
@@ -106,7 +106,7 @@ class FixedPoint(Solver):
         end = jax.lax.while_loop(unfinished, project, start)
         at = evaluate(problem, end.x, end.y)
         # A small change may be a small step only: what it came to must be a solution, though not to the last digit.
-        tolerance = weights(at.rows, at.rows.shape[0], problem.mu(at.y), problem.noise(), self.atol, self.rtol)
+        tolerance = weights(at.rows, at.rows.shape[0], problem.size(at.y), problem.noise(), self.atol, self.rtol)
         solved = jnp.all(jnp.abs(at.rows) < 1e3 * tolerance)  # false for a nan
         return Solve(
             at.x,

@@ -22,18 +22,19 @@ def evaluate(problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: 
     active = problem.inclusions.active_set(psi, mu)
     if attempt is not None:
         active = problem.inclusions.sticking(active, attempt)
-    return Point(x, y, aux, phi, psi, active, problem.inclusions.residual(active, psi, mu))
+    F = problem.inclusions.residual(active, psi, mu)
+    return Point(x, y, aux, phi, psi, active, F, problem.inclusions.units(active))
 
 
 def squared_norm(rows: Array) -> Array:
     return jnp.sum(rows * rows)
 
 
-def weights(rows: Array, unknowns: int, mu: Array, noise: Array, atol: Any, rtol: Any) -> Array:
-    """The scaling of (6.7), never below the round-off of the percussions and of the forces in the rows."""
+def weights(rows: Array, unknowns: int, size: Array, noise: Array, atol: Any, rtol: Any) -> Array:
+    """The scaling of (6.7), never below the round-off of the percussions (``size``) and of the forces in the rows."""
     n = rows.shape[0]
     noise = jnp.concatenate([noise, jnp.zeros(max(0, n - noise.shape[0]))])[:n] if noise.ndim else noise
-    round_off = 8.0 * jnp.finfo(rows.dtype).eps * (jnp.max(jnp.abs(mu), initial=0.0) + noise)
+    round_off = 8.0 * jnp.finfo(rows.dtype).eps * (size + noise)
     return unknowns * (atol + rtol * jnp.abs(rows) + round_off)
 
 
@@ -73,7 +74,8 @@ class SemismoothNewton(Solver):
             psi = at.psi - guided.anchor.stiffness * (mu - guided.anchor.mu)
             active = problem.inclusions.active_set(psi, mu)
             F = problem.inclusions.residual(active, psi, mu)
-            at = at._replace(psi=psi, active=active, F=jnp.where(e < 1.0, F, jnp.nan))
+            units = problem.inclusions.units(active)
+            at = at._replace(psi=psi, active=active, F=jnp.where(e < 1.0, F, jnp.nan), units=units)
             e = squared_norm(at.rows / s)
         solve = Solve(
             at.x,
@@ -89,7 +91,7 @@ class SemismoothNewton(Solver):
 
     def _scales(self, problem: Problem, start: Point, guided: Guided | None) -> Array:
         unknowns = start.x.shape[0] + start.y.shape[0]
-        own = weights(start.rows, unknowns, problem.mu(start.y), problem.noise(), self.atol, self.rtol)
+        own = weights(start.rows, unknowns, problem.size(start.y), problem.noise(), self.atol, self.rtol)
         return own if guided is None else jnp.minimum(own, guided.weights)
 
     def _exact(self, problem: Problem, x: Array, y: Array, guided: Any) -> tuple[Point, Array, Array, Array]:
@@ -124,7 +126,7 @@ class SemismoothNewton(Solver):
         forced = jnp.asarray(False) if attempt is None else attempt > 0
         laws, n, zero = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y)
         open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
-        nothing = Point(x, y, None, jnp.zeros_like(x), zero, open_, zero)  # phi has a row for each entry of x
+        nothing = Point(x, y, None, jnp.zeros_like(x), zero, open_, zero, zero)  # phi has a row for each entry of x
         held = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), nothing.active, problem.linearisation)
 
         null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)

@@ -75,6 +75,16 @@ class Inclusions(eqx.Module):
         laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho.F, self.may_stick, self.duration)
         return jnp.concatenate([psi_b, laws])
 
+    def per_percussion(self) -> Array:
+        """What a percussion moves at its own row, G_ii: turns percussions into the units of psi (bilateral rows: 1)."""
+        b, expand = self.n_bilateral, self.laws.set.expand
+        return jnp.concatenate([jnp.ones(b), 1.0 / self.rho.N, 1.0 / expand(self.rho.F)])
+
+    def units(self, active: ActiveSet) -> Array:
+        """Factors that turn the rows of `residual`, psi in some and percussions in others, into the units of psi."""
+        of_psi = jnp.concatenate([jnp.ones(self.n_bilateral, dtype=bool), active.normal, self.laws.set.expand(active.stick)])
+        return jnp.where(of_psi, 1.0, self.per_percussion())
+
     def sticking(self, active: ActiveSet, attempt: Array) -> ActiveSet:
         """Another active set to start from: every contact that may close sticks, from stage ``attempt`` on; 0: as it is."""
         contact = np.asarray(self.laws.contact_of, dtype=int)
@@ -126,10 +136,12 @@ class Point(NamedTuple):
     psi: Array
     active: ActiveSet
     F: Array
+    units: Array
 
     @property
     def rows(self) -> Array:
-        return jnp.concatenate([self.phi, self.F])
+        """Residuals that can be compared: light bodies and short steps have small percussions, not small velocities."""
+        return jnp.concatenate([self.phi, self.units * self.F])
 
 
 class Anchor(NamedTuple):
@@ -141,9 +153,8 @@ class Anchor(NamedTuple):
     @classmethod
     def at(cls, problem: "Problem", y: Array, strength: Any) -> "Anchor":
         """In units of what a percussion moves at its own contact."""
-        laws, rho = problem.inclusions.laws, problem.inclusions.rho
-        units = jnp.concatenate([jnp.zeros(problem.inclusions.n_bilateral), 1.0 / rho.N, 1.0 / laws.set.expand(rho.F)])
-        return cls(problem.mu(y), strength * units)
+        unilateral = np.arange(y.shape[0]) >= problem.inclusions.n_bilateral
+        return cls(problem.mu(y), strength * jnp.where(unilateral, problem.inclusions.per_percussion(), 0.0))
 
     def null_pivot(self, without: float) -> Array:
         """The term leaves no pivot null."""
@@ -176,6 +187,10 @@ class Problem(eqx.Module):
 
     def using(self, linearisation: Any) -> "Problem":
         return self
+
+    def size(self, y: Array) -> Array:
+        """The largest percussion in the units of psi: what cancels in its rows."""
+        return jnp.max(jnp.abs(self.mu(y)) * self.inclusions.per_percussion(), initial=0.0)
 
     def noise(self) -> Array:
         """Magnitude of what cancels in each row of phi: beside it, round-off cannot be told from a residual."""

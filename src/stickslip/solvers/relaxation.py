@@ -47,7 +47,7 @@ class Relaxation(Solver):
             )
         psi_0 = problem.psi(problem.u_free)
         start = evaluate(problem, x, y)
-        s = weights(start.rows, x.shape[0] + y.shape[0], problem.mu(y), problem.noise(), self.atol, self.rtol)
+        s = weights(start.rows, x.shape[0] + y.shape[0], problem.size(y), problem.noise(), self.atol, self.rtol)
 
         def unfinished(state: _State):
             return (state.e >= 1.0) & (state.k < self.max_iterations)

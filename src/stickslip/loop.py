@@ -1,0 +1,136 @@
+"""Steps of a fixed size, one after the other, and what is kept of each."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from .derive import Dynamics
+from .methods.base import Method, Step
+from .results import RESULTS, first_failure, unless
+from .system import System
+from .validate import start_is_consistent, start_values
+
+CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
+
+
+class Clock(eqx.Module):
+    """Time is t0 + k dt with integer k; only the last step is cut to end at t1."""
+
+    t0: Float[Array, ""]
+    t1: Float[Array, ""]
+    dt: Float[Array, ""]
+    n: Int[Array, ""]
+
+    def t(self, k):
+        return jnp.where(k == self.n, self.t1, self.t0 + k * self.dt)
+
+    def step(self, k):
+        return jnp.where(k == self.n - 1, self.t1 - (self.t0 + k * self.dt), self.dt)
+
+
+class Carry(NamedTuple):
+    """State between steps."""
+
+    k: Array
+    q: Array
+    u: Array
+    memory: Any
+    result: Any
+    rows: Array  # residuals of the last step, by solve
+
+
+class Row(NamedTuple):
+    """What is kept of a step."""
+
+    q: Array
+    u: Array
+    P: tuple[Array, Array, Array, Array]
+    newton_iterations: Array
+    fixed_point_iterations: Array
+    residual: Array
+    separated: Any = None  # la and Lambda, each as P
+
+
+def row_of(dynamics: Dynamics, method: Method, out: Step) -> tuple[Row, Any, Array]:
+    """What is kept of a step, how it ended, and its residuals by solve."""
+    finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
+    result = unless(finite, RESULTS.not_finite)
+    for s in out.solves:
+        result = first_failure(result, s.result)
+    row = Row(
+        out.q,
+        out.u,
+        dynamics.percussions(out.P),
+        jnp.stack([s.newton_iterations for s in out.solves]),
+        jnp.stack([s.fixed_point_iterations for s in out.solves]),
+        jnp.stack([s.residual for s in out.solves]),
+        tuple(dynamics.percussions(part) for part in out.separated) if method.separates else None,
+    )
+    return row, result, jnp.stack([dynamics.worst_of_stages(s.rows) for s in out.solves])
+
+
+def empty_row(dynamics: Dynamics, method: Method, q: Array, u: Array) -> Row:
+    counts = jnp.zeros(method.n_solves, dtype=int)
+    nothing = jnp.full_like(q, jnp.nan), jnp.full_like(u, jnp.nan)
+    percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan))
+    separated = (percussions, percussions) if method.separates else None
+    return Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan), separated)
+
+
+def first_forces(dynamics: Dynamics, method: Method, memory: Any) -> Any:
+    """la of the start, where the method knows it."""
+    return dynamics.percussions(memory.la) if method.separates else None
+
+
+def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
+    memory = method.init(dynamics, clock.t0, q, u, clock.dt)
+    rows = jnp.zeros((method.n_solves, dynamics.n_y))
+    return Carry(jnp.asarray(0), q, u, memory, RESULTS.successful, rows)
+
+
+def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
+    out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), clock.step(c.k), c.q, c.u, c.memory)
+    row, how, rows = row_of(dynamics, method, out)
+    result = first_failure(c.result, how)
+    # A failed step is not taken: whoever looks, or tries again, finds the state before it.
+    after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows)
+    stay = c._replace(result=result, rows=rows)
+    ok = result == RESULTS.successful
+    seen = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.inexact) else a, row)
+    return jax.tree.map(lambda a, b: jnp.where(ok, a, b), after, stay), seen
+
+
+def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, length: int) -> tuple[Carry, Row]:
+    """Up to ``length`` steps, to step number ``until`` at most; a failed step is the last one."""
+    empty = empty_row(dynamics, method, carry.q, carry.u)
+
+    def advance(c: Carry, _):
+        go = (c.k < until) & (c.result == RESULTS.successful)
+        return jax.lax.cond(go, lambda c: _step(dynamics, method, clock, c), lambda c: (c, empty), c)
+
+    return jax.lax.scan(advance, carry, length=length)
+
+
+@eqx.filter_jit
+def begin(system: System, method: Method, clock: Clock, q: Array, u: Array) -> tuple[Carry, dict[str, Array], Any]:
+    dynamics = Dynamics.of(system, clock.t0, q, u)
+    start = _start(dynamics, method, clock, q, u)
+    return start, start_values(dynamics, clock.t0, q, u), first_forces(dynamics, method, start.memory)
+
+
+@eqx.filter_jit
+def chunk(system: System, method: Method, clock: Clock, carry: Carry, until) -> tuple[Carry, Row]:
+    dynamics = Dynamics.of(system, clock.t0, carry.q, carry.u)
+    return _loop(dynamics, method, clock, carry, until, CHUNK)
+
+
+@eqx.filter_jit
+def whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int) -> tuple[Carry, Row, Any]:
+    dynamics = Dynamics.of(system, clock.t0, q, u)
+    ok = start_is_consistent(start_values(dynamics, clock.t0, q, u))
+    start = _start(dynamics, method, clock, q, u)
+    start = start._replace(result=unless(ok, RESULTS.inconsistent_start))
+    return *_loop(dynamics, method, clock, start, n, n), first_forces(dynamics, method, start.memory)

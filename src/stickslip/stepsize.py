@@ -1,0 +1,260 @@
+"""Step size adjustment: small steps at switching points, large ones between them (S4 sections 5 and 9.3).
+
+Three steps are at hand: the *accepted* one, which cannot be rejected any more, the *previous* one, computed but perhaps with
+a switching point at its end that nobody saw, and the *actual* one, about to be computed from the end of the previous.
+
+    smooth     every law as in the accepted step: actual -> previous -> accepted; longer steps once past t_noInc    Table IV
+    inaccurate extrapolation missed its tolerance: the actual step again, in half
+    detected   a law changed its state: back to the accepted step, in half, and no longer before t_noInc = t_E      Table V
+    resolved   the same in a step of dt_min: the actual step is accepted with its new state                         Table VI
+
+An inaccurate step can make the actual step shorter than the previous one. A law that changes there may have changed in the
+previous step already; it is then halved, even if the actual step has dt_min, a case the tables do not have. A step whose solve
+fails counts as inaccurate; only at dt_min it ends the run.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .derive import Dynamics
+from .loop import CHUNK, Row, empty_row, first_forces, row_of
+from .methods.base import Method, Tolerances, discrete_state
+from .results import RESULTS, unless
+from .system import System
+from .validate import start_is_consistent, start_values
+
+ATTEMPTS = 4 * CHUNK  # between two looks at the keyboard, at most
+EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
+
+
+class SwitchingPoints(eqx.Module):
+    """Steps between dt_min and dt_max; rtol and atol decide the order of `ss.Extrapolation`, other methods ignore them."""
+
+    dt_min: Any
+    dt_max: Any
+    rtol: Any = 1e-8
+    atol: Any = 1e-8
+
+    def __check_init__(self):
+        for name in ("dt_min", "dt_max", "rtol", "atol"):
+            value = getattr(self, name)
+            if isinstance(value, jax.core.Tracer):
+                continue
+            least = 0.0 if name in ("rtol", "atol") else math.ulp(0.0)
+            if not isinstance(value, int | float | jax.Array) or not math.isfinite(value) or value < least:
+                what = "not negative" if least == 0.0 else "positive"
+                raise ValueError(f"SwitchingPoints({name}={value!r}): {name} must be finite and {what}")
+        traced = isinstance(self.dt_min, jax.core.Tracer) or isinstance(self.dt_max, jax.core.Tracer)
+        if not traced and self.dt_min > self.dt_max:
+            raise ValueError(f"SwitchingPoints: dt_min = {self.dt_min} is larger than dt_max = {self.dt_max}")
+
+    def as_arrays(self) -> "SwitchingPoints":
+        """A new tolerance must not mean a new compilation."""
+        return jax.tree.map(lambda x: jnp.asarray(x, dtype=float), self)
+
+    @property
+    def tolerances(self) -> Tolerances:
+        return Tolerances(self.dt_min, self.rtol, self.atol)
+
+    def longer(self, dt: Array) -> Array:
+        """Tables IV and VI; extrapolation needs three substeps of dt_min."""
+        return jnp.minimum(jnp.maximum(2.0 * dt, 3.0 * self.dt_min), self.dt_max)
+
+    def shorter(self, dt: Array) -> Array:
+        """Table V"""
+        return jnp.where(dt / 2.0 < 3.0 * self.dt_min, self.dt_min, dt / 2.0)
+
+    def is_shortest(self, dt: Array) -> Array:
+        return dt <= self.dt_min * (1.0 + EDGE)
+
+
+class TimeStep(NamedTuple):
+    """{q_E, u_E, t_E, P, dt, sigma} of section 9.3, with what the next step and the output need."""
+
+    t_B: Float[Array, ""]
+    t_E: Float[Array, ""]
+    dt: Float[Array, ""]  # t_E - t_B, without its round-off
+    row: Row
+    memory: Any
+    sigma: Any
+    order: Array
+
+
+class Kept(NamedTuple):
+    """What is kept of an accepted step."""
+
+    t: Array
+    row: Row
+    order: Array
+    state: Array  # of every law at the end: closed, sticking
+
+    @classmethod
+    def of(cls, dynamics: Dynamics, step: TimeStep) -> "Kept":
+        laws = dynamics.laws
+        last = step.sigma[-1]
+        state = [last.normal.reshape(-1, laws.n_N)[-1] if laws.n_N else jnp.zeros(0, dtype=bool)]
+        count = laws.set.count
+        state += [last.stick.reshape(-1, count)[-1] if count else jnp.zeros(0, dtype=bool)]
+        return cls(step.t_E, step.row, step.order, jnp.concatenate(state))
+
+
+class Adjusted(NamedTuple):
+    """State between calculation steps."""
+
+    k: Array  # accepted steps of the run
+    accepted: TimeStep
+    previous: TimeStep
+    pending: Array  # whether the previous step is another one than the accepted
+    dt: Array
+    t_no_increase: Array
+    iterations: tuple[Array, Array]  # since the last step that was kept
+    attempts: Array
+    finished: Array
+    result: Any
+    rows: Array
+
+
+def _advance(
+    dynamics: Dynamics, method: Method, control: SwitchingPoints, t1: Array, patient: bool, c: Adjusted
+) -> tuple[Adjusted, Kept, Array, Kept, Array]:
+    """One calculation step, and up to two steps to keep."""
+    t, before = c.previous.t_E, c.previous
+    dt = jnp.minimum(c.dt, t1 - t)
+    final = t1 - (t + dt) < 0.5 * control.dt_min  # no crumbs
+    t_E = jnp.where(final, t1, t + dt)
+    dt = jnp.where(final, t1 - t, dt)
+    q, u, memory = before.row.q, before.row.u, before.memory
+    if method.remembers:
+        changed = jnp.abs(dt - before.dt) > 1e-6 * dt
+        memory = jax.lax.cond(changed, lambda: method.resume(dynamics, t, q, u, dt, memory), lambda: memory)
+    attempt = method.attempt(dynamics, t, t_E, dt, q, u, memory, c.accepted.sigma, control.tolerances)
+    row, result, rows = row_of(dynamics, method, attempt.step)
+    actual = TimeStep(t, t_E, dt, row, attempt.step.memory, discrete_state(attempt.step.solves), attempt.order)
+
+    solved, shortest = result == RESULTS.successful, control.is_shortest(dt)
+    settled = ~c.pending | control.is_shortest(before.dt)  # the previous step cannot hide the switching point
+    smooth = solved & attempt.same & (attempt.accurate | shortest)
+    resolved = solved & ~attempt.same & shortest & settled
+    detected = solved & ~attempt.same & ~resolved
+    over = ~solved & (shortest | (not patient))
+    finished = final & (smooth | resolved)
+
+    def pick(condition, a, b):
+        return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+    accepted = pick(resolved, actual, pick(smooth, before, c.accepted))
+    previous = pick(smooth | resolved, actual, pick(detected, c.accepted, before))
+    t_no_increase = jnp.where(detected | resolved, t_E, c.t_no_increase)
+    grows = resolved | (smooth & (accepted.t_B > c.t_no_increase))
+    halved = control.shorter(jnp.where(detected & c.pending, jnp.maximum(dt, before.dt), dt))
+    new_dt = jnp.where(grows, control.longer(dt), jnp.where(smooth | over, dt, halved))
+
+    keep_previous = c.pending & (smooth | resolved | over)
+    keep_actual = resolved | finished
+    spent = c.iterations[0] + row.newton_iterations, c.iterations[1] + row.fixed_point_iterations
+    nothing = jax.tree.map(jnp.zeros_like, spent)
+
+    def kept(step: TimeStep, work) -> Kept:
+        row = step.row._replace(newton_iterations=work[0], fixed_point_iterations=work[1])
+        return Kept.of(dynamics, step._replace(row=row))
+
+    first, second = kept(before, spent), kept(actual, pick(keep_previous, nothing, spent))
+    pending = jnp.where(smooth, ~finished, c.pending & ~(resolved | detected | over))
+    c = Adjusted(
+        c.k + keep_previous + keep_actual, accepted, previous, pending, new_dt, t_no_increase,
+        pick(keep_previous | keep_actual, nothing, spent), c.attempts + 1, finished, unless(~over, result), rows,
+    )  # fmt: skip
+    return c, first, keep_previous, second, keep_actual
+
+
+def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Array, t1: Array, q, u) -> tuple[Adjusted, Any]:
+    """The first step: it has dt_min and is accepted, whatever its state. Also what the method knows of the start."""
+    dt = jnp.minimum(control.dt_min, t1 - t0)
+    memory = method.init(dynamics, t0, q, u, dt)
+    shapes = jax.eval_shape(lambda: method.step(dynamics, t0, t0 + dt, dt, q, u, memory))
+    blank = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), discrete_state(shapes.solves))
+    row = empty_row(dynamics, method, q, u)._replace(q=q, u=u)
+    start = TimeStep(t0 - dt, t0, dt, row, memory, blank, jnp.asarray(0))
+    counts = jnp.zeros(method.n_solves, dtype=int)
+    rows = jnp.zeros((method.n_solves, dynamics.n_y))
+    carry = Adjusted(
+        jnp.asarray(0), start, start, jnp.asarray(False), dt, t0, (counts, counts), jnp.asarray(0), jnp.asarray(False),
+        RESULTS.successful, rows,
+    )  # fmt: skip
+    return carry, first_forces(dynamics, method, memory)
+
+
+def _loop(dynamics, method, control: SwitchingPoints, t1, patient: bool, c: Adjusted, length: int, most) -> tuple[Adjusted, Kept, Array]:
+    """Until ``length`` steps are kept, the end is reached, or so many were attempted."""
+    room = length + 2
+    blank = Kept.of(dynamics, c.accepted)
+    kept = jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), blank)
+    until = c.attempts + most
+
+    def unfinished(state):
+        c, _, n = state
+        return ~c.finished & (c.result == RESULTS.successful) & (n < length) & (c.attempts < until)
+
+    def advance(state):
+        c, kept, n = state
+        c, first, keep_first, second, keep_second = _advance(dynamics, method, control, t1, patient, c)
+
+        def put(kept, n, row):
+            return jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, x.astype(a.dtype), n, 0), kept, row)
+
+        kept = put(kept, n, first)
+        n = n + keep_first
+        kept = put(kept, n, second)
+        return c, kept, n + keep_second
+
+    return jax.lax.while_loop(unfinished, advance, (c, kept, jnp.asarray(0)))
+
+
+@eqx.filter_jit
+def begin(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array):
+    dynamics = Dynamics.of(system, t0, q, u)
+    carry, forces = _first(dynamics, method, control, t0, t1, q, u)
+    return carry, start_values(dynamics, t0, q, u), forces
+
+
+@eqx.filter_jit
+def chunk(system: System, method: Method, control: SwitchingPoints, t1, carry: Adjusted, patient: bool, most):
+    dynamics = Dynamics.of(system, carry.accepted.t_E, carry.accepted.row.q, carry.accepted.row.u)
+    return _loop(dynamics, method, control, t1, patient, carry, CHUNK, most)
+
+
+@eqx.filter_jit
+def whole(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, n: int):
+    """All steps at once, for tracing: n rows, of which those past the end repeat it."""
+    dynamics = Dynamics.of(system, t0, q, u)
+    ok = start_is_consistent(start_values(dynamics, t0, q, u))
+    carry, forces = _first(dynamics, method, control, t0, t1, q, u)
+    carry = carry._replace(result=unless(ok, RESULTS.inconsistent_start))
+    carry, kept, count = _loop(dynamics, method, control, t1, True, carry, n, 1000 * n)
+    return carry, padded(kept, count, n, carry), count, forces
+
+
+def padded(kept: Kept, count: Array, n: int, carry: Adjusted) -> Kept:
+    """Rows past the end: the last one again, without percussions; nan after a failure."""
+    last = jnp.maximum(jnp.minimum(jnp.arange(n), count - 1), 0)
+    beyond = jnp.arange(n) >= count
+    failed = carry.result != RESULTS.successful
+    kept = jax.tree.map(lambda a: a[last], kept)
+
+    def fill(a, value):
+        return jnp.where(beyond.reshape(-1, *[1] * (a.ndim - 1)), value, a)
+
+    def nan(a):
+        return fill(a, jnp.where(failed, jnp.nan, a)) if jnp.issubdtype(a.dtype, jnp.inexact) else a
+
+    quiet = kept.row._replace(
+        P=tuple(fill(P, 0.0) for P in kept.row.P),
+        newton_iterations=fill(kept.row.newton_iterations, 0),
+        fixed_point_iterations=fill(kept.row.fixed_point_iterations, 0),
+    )
+    return jax.tree.map(nan, kept._replace(row=quiet, order=fill(kept.order, 0)))
