@@ -71,7 +71,9 @@ def run(
     try:
         b = benchmarks.load(name, case)
         chosen = b.method if method is None else by_name(method)
-        sol = simulate(b.system, chosen, b.q0, b.u0, t1=b.t1 if t1 is None else t1, dt=b.dt if dt is None else dt)
+        # A method or a step of the user's own means steps of one size.
+        steps = b.steps if method is None and dt is None else {"dt": b.dt if dt is None else dt}
+        sol = simulate(b.system, chosen, b.q0, b.u0, t1=b.t1 if t1 is None else t1, **steps)
     except ValueError as error:
         raise fail(str(error)) from None
     except SimulationError as error:
@@ -84,6 +86,9 @@ def run(
         f"  Newton iterations a step: {n.sum(axis=1).mean():.2f} (at most {n.sum(axis=1).max()})",
         highlight=False,
     )
+    if sol.state is not None:
+        text = f"  steps of {sol.dt[1:].min():.1e} to {sol.dt.max():.1e}, order up to {sol.order.max()}"
+        console.print(f"{text}, {len(sol.switching_points())} switching points", highlight=False)
     if sol.P_N.shape[1]:
         console.print(f"  smallest gap: {sol.g_N().min():.3e}", highlight=False)
     console.print(f"  q = {np.array2string(np.asarray(sol.q[-1]), precision=6)}", highlight=False)
@@ -153,12 +158,12 @@ def survey(
             by_name(kind)
     except ValueError as error:
         raise fail(str(error)) from None
-    done = 0
+    done, total = 0, len(tables.pairs(chosen, kinds))
 
     def report(cell: tables.Cell) -> None:
         nonlocal done
         done += 1
-        console.print(f"{done}/{len(chosen) * len(kinds)} {cell.benchmark} {cell.method}: {cell.works}", highlight=False)
+        console.print(f"{done}/{total} {cell.benchmark} {cell.method}: {cell.works}", highlight=False)
 
     tables.write(tables.survey(chosen, kinds, workers, report), out)
     console.print(f"wrote {out}", highlight=False)

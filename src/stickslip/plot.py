@@ -36,8 +36,11 @@ def _finish(figure: Any, file: str | Path) -> None:
 
 def overview(sol: Solution, title: str, file: str | Path) -> None:
     """Positions, gaps, percussions and energy of any run."""
-    figure, axes = _axes(2, 2, title, (9.0, 5.6))
-    (a, b), (c, d) = axes
+    rows = 2 if sol.state is None else 3
+    figure, axes = _axes(rows, 2, title, (9.0, 2.8 * rows))
+    (a, b), (c, d) = axes[:2]
+    if sol.state is not None:
+        _adjusted(sol, *axes[2])
     for i in range(sol.q.shape[1]):
         a.plot(sol.t, sol.q[:, i], lw=1, label=f"q[{i}]")
     a.set(title="positions", xlabel="t")
@@ -62,6 +65,17 @@ def overview(sol: Solution, title: str, file: str | Path) -> None:
             d.plot(sol.t, sol.u[:, i], lw=1)
         d.set(title="velocities", xlabel="t")
     _finish(figure, file)
+
+
+def _adjusted(sol: Solution, a: Any, b: Any) -> None:
+    """The step sizes, and the order of each step; dots where a law switched."""
+    switched = [point.step for point in sol.switching_points()]
+    for axis, values, title in ((a, sol.dt, "step size"), (b, sol.order, "order of the step")):
+        axis.plot(sol.t[1:], values[1:], lw=0.8, drawstyle="steps-pre")
+        axis.plot(sol.t[switched], values[switched], "k.", ms=4, label="a law switches")
+        axis.set(title=title, xlabel="t")
+    a.set_yscale("log")
+    a.legend(fontsize=7)
 
 
 def bouncing_ball(runs: dict[str, Solution], b: Benchmark, file: str | Path) -> None:

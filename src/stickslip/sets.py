@@ -39,6 +39,19 @@ class Balls(eqx.Module):
         member[list(self.ball_of), range(len(self.ball_of))] = 1.0
         return member
 
+    @property
+    def largest_dimension(self) -> int:
+        return max((self.ball_of.count(b) for b in range(self.count)), default=0)
+
+    @property
+    def places(self) -> np.ndarray:
+        """Components of each ball, one row a ball; filled up with an index that is out of range."""
+        rows = np.full((self.count, self.largest_dimension), len(self.ball_of))
+        for b in range(self.count):
+            mine = np.flatnonzero(np.asarray(self.ball_of) == b)
+            rows[b, : len(mine)] = mine
+        return rows
+
     def expand(self, per_ball: Array) -> Array:
         """One value a ball -> one value a component."""
         return per_ball if self._all_intervals else per_ball[np.asarray(self.ball_of, dtype=int)]

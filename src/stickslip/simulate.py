@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import loop, stepsize as adjusted
+from . import loop
+from . import stepsize as adjusted
 from .loop import CHUNK, Clock, Row
 from .methods.base import Method
 from .progress import Meter, meter
@@ -138,9 +139,9 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
     if max_steps is not None:
         result = _unless_finished(result, bool(state.finished) and len(kept.t) <= max_steps)
         kept = jax.tree.map(lambda a: a[:max_steps], kept)
-    t = np.concatenate([[times[0]], kept.t])
+    rows = np.concatenate([[times[0]], kept.t])
     more = kept.order, kept.state, np.asarray(state.attempts), np.asarray(len(kept.t))
-    return _Outcome(t, kept.row, first, result, state.rows, float(state.dt), more)
+    return _Outcome(rows, kept.row, first, result, state.rows, float(state.dt), more)
 
 
 def _unless_finished(result: Any, finished: Any) -> Any:
@@ -196,7 +197,9 @@ def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solu
     more: dict[str, Any] = {}
     if out.adjusted is not None:
         order, state, attempts, steps = out.adjusted
-        more = {"order": with_first(0, order), "state": with_first(state[0] if len(state) else np.zeros(state.shape[1:], bool), state)}
+        # The start has no state of its own: nothing switches in the first step.
+        first_state = state[0] if len(state) else np.zeros(state.shape[1:], dtype=bool)
+        more = {"order": with_first(0, order), "state": with_first(first_state, state)}
         stats = Stats(*counters, attempts=attempts, steps=steps)
 
     def after(first, parts):

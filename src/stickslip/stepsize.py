@@ -9,8 +9,8 @@ a switching point at its end that nobody saw, and the *actual* one, about to be 
     resolved   the same in a step of dt_min: the actual step is accepted with its new state                         Table VI
 
 An inaccurate step can make the actual step shorter than the previous one. A law that changes there may have changed in the
-previous step already; it is then halved, even if the actual step has dt_min, a case the tables do not have. A step whose solve
-fails counts as inaccurate; only at dt_min it ends the run.
+previous step already; it is then halved, even if the actual step has dt_min, a case the tables do not have. A step whose
+solve fails counts as inaccurate; only at dt_min it ends the run.
 """
 
 import math
@@ -189,7 +189,16 @@ def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Arr
     return carry, first_forces(dynamics, method, memory)
 
 
-def _loop(dynamics, method, control: SwitchingPoints, t1, patient: bool, c: Adjusted, length: int, most) -> tuple[Adjusted, Kept, Array]:
+def _loop(
+    dynamics: Dynamics,
+    method: Method,
+    control: SwitchingPoints,
+    t1: Array,
+    patient: bool,
+    c: Adjusted,
+    length: int,
+    most: Any,
+) -> tuple[Adjusted, Kept, Array]:
     """Until ``length`` steps are kept, the end is reached, or so many were attempted."""
     room = length + 2
     blank = Kept.of(dynamics, c.accepted)

@@ -40,7 +40,7 @@ class Cell(NamedTuple):
 def cell(benchmark: str, method: str) -> Cell:
     """Case 1 of a benchmark with its own step size."""
     b = benchmarks.load(benchmark)
-    chosen = by_name(method)
+    chosen = b.method if benchmarks.methods(benchmark) else by_name(method)
 
     def go():
         return simulate(b.system, chosen, b.q0, b.u0, t1=b.t1, dt=b.dt, progress=False)
@@ -71,9 +71,14 @@ def _job(names: tuple[str, str]) -> Cell:
     return cell(*names)
 
 
+def pairs(names: Sequence[str], methods: Sequence[str]) -> list[tuple[str, str]]:
+    """What belongs together: some benchmarks are meant for some methods only."""
+    return [(n, m) for n in names for m in methods if m in (benchmarks.methods(n) or methods)]
+
+
 def survey(names: Sequence[str], methods: Sequence[str], workers: int, report) -> list[Cell]:
     """All cells, each method of a benchmark in turn; ``report`` is called with each."""
-    jobs = [(n, m) for n in names for m in methods]
+    jobs = pairs(names, methods)
     cells = []
     # Fresh processes from time to time: compiled programs stay in memory.
     with get_context("spawn").Pool(workers, maxtasksperchild=15) as pool:

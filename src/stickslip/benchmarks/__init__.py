@@ -11,6 +11,7 @@ from . import (
     bounce,
     bouncing_ball,
     bouncing_ball_1d,
+    disk_mixer,
     falling_mass,
     guided_hopper,
     impact_oscillator,
@@ -49,6 +50,7 @@ _MODULES: dict[str, Any] = {
     "falling-mass": falling_mass,
     "impact-oscillator": impact_oscillator,
     "woodpecker": woodpecker,
+    "disk-mixer": disk_mixer,
     "pendulum": pendulum,
     "bouncing-ball-1d": bouncing_ball_1d,
     "incline": incline,
@@ -64,6 +66,11 @@ def names() -> list[str]:
 def cases(name: str) -> tuple[int, ...]:
     """The cases a benchmark has."""
     return _module(name).CASES
+
+
+def methods(name: str) -> tuple[str, ...] | None:
+    """The methods a benchmark is meant for; None: all."""
+    return getattr(_module(name), "METHODS", None)
 
 
 def about(name: str) -> str:

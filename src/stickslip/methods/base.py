@@ -1,7 +1,7 @@
 """What a method is: facts about itself, what it remembers between steps, and one step."""
 
 import abc
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -57,11 +57,11 @@ class Method(eqx.Module):
 
     if TYPE_CHECKING:  # class facts, or properties where they depend on options
         order: ClassVar[Any]
-        level: ClassVar[Literal["position", "velocity"]]
+        level: ClassVar[Any]  # "position" or "velocity"
         reference: ClassVar[str]
         n_solves: ClassVar[Any]
     separates: ClassVar[bool] = False  # whether the scheme tells forces and impulses apart
-    remembers: ClassVar[bool] = False  # whether a step uses more of the last one than its end: restarts when dt changes
+    remembers: ClassVar[Any] = False  # whether a step uses more of the last one than its end: restarts when dt changes
     solver: eqx.AbstractVar[Solver]
 
     @abc.abstractmethod

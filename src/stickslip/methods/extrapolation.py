@@ -16,7 +16,7 @@ C. Studer, R. I. Leine, Ch. Glocker, Step size adjustment and extrapolation for 
 Int. J. Numer. Meth. Engng 76 (2008), doi:10.1002/nme.2383 (S4).
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -25,10 +25,16 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..results import RESULTS, first_failure
+from ..solvers import Automatic, SemismoothNewton
 from .base import Attempt, Method, Step, Tolerances, discrete_state, same_state
 from .moreau import MoreauMidpoint
 
 MAX_ORDER = 20
+
+
+def precise_moreau() -> MoreauMidpoint:
+    """Percussions of a step of dt_min are as small as dt_min: what counts as solved must be smaller still."""
+    return MoreauMidpoint(solver=Automatic(newton=SemismoothNewton(atol=1e-15)))
 
 
 class Memory(NamedTuple):
@@ -56,11 +62,16 @@ class _Tableau(NamedTuple):
 
 
 class Extrapolation(Method):
-    order: int = eqx.field(default=4, static=True)
-    base: Method = eqx.field(default_factory=MoreauMidpoint)
+    order: int = eqx.field(default=4, static=True)  # type: ignore[misc]
+    base: Method = eqx.field(default_factory=precise_moreau)
     fixed_order: bool = eqx.field(default=False, static=True)
     substeps: Literal["odd", "all"] = eqx.field(default="odd", static=True)
     enduring: Literal["newton", "modified"] = eqx.field(default="newton", static=True)
+
+    if TYPE_CHECKING:  # the solver is the base's
+
+        def __init__(self, order: int = 4, base: Any = None, fixed_order: bool = False, substeps: str = "odd",
+                     enduring: str = "newton") -> None: ...  # fmt: skip
 
     reference = "Studer, Leine, Glocker, IJNME 76 (2008); doi:10.1002/nme.2383 (S4)"
 
@@ -89,7 +100,7 @@ class Extrapolation(Method):
     def n_solves(self):
         return self.base.n_solves
 
-    @property
+    @property  # type: ignore[misc]
     def solver(self):
         return self.base.solver
 
@@ -128,7 +139,9 @@ class Extrapolation(Method):
             out = substep(s)
             sigma = discrete_state(out.solves)
             is_first = (s.i == 0) & (s.j == 0)
-            same = s.same & same_state(sigma, _pick(memory.known, memory.sigma, discrete_state(_pick(is_first, out, s.first).solves)))
+            first = _pick(is_first, out, s.first)
+            expected = _pick(memory.known, memory.sigma, discrete_state(first.solves))
+            same = s.same & same_state(sigma, expected)
             P = s.P + out.P
             newton = s.iterations[0] + jnp.stack([x.newton_iterations for x in out.solves])
             fixed = s.iterations[1] + jnp.stack([x.fixed_point_iterations for x in out.solves])
@@ -139,14 +152,14 @@ class Extrapolation(Method):
             y = jnp.concatenate([out.q, out.u])
             T = self._next_line(s.i, s.T, y)
             small = jnp.asarray(True)
-            if variable:
+            if variable and tolerances is not None:
                 small = (s.i > 0) & _close(T[-1], s.best, tolerances)
             last = (s.i + 1 == self.order) | (dt / numbers[jnp.minimum(s.i + 1, self.order - 1)] < shortest)
             done = ~same | (result != RESULTS.successful) | (complete & (last | (small & variable)))
             at = out._replace(solves=())
             return _Tableau(
                 jnp.where(complete, s.i + 1, s.i), jnp.where(complete, 0, s.j + 1), _pick(complete, begin, at),
-                jnp.where(complete, 0.0, P), jnp.where(complete, T, s.T), _pick(is_first, out, s.first),
+                jnp.where(complete, 0.0, P), jnp.where(complete, T, s.T), first,
                 jnp.where(complete, T[-1], s.best), jnp.where(complete, P, s.P_best), (newton, fixed), result,
                 same, small, done,
             )  # fmt: skip
@@ -167,8 +180,8 @@ class Extrapolation(Method):
         after = base.resume(dynamics, t1, q1, u1, dt, end.first.memory)
         sigma = discrete_state(end.first.solves)
         solves = tuple(
-            s._replace(newton_iterations=end.iterations[0][k], fixed_point_iterations=end.iterations[1][k], result=end.result)
-            for k, s in enumerate(end.first.solves)
+            s._replace(newton_iterations=newton, fixed_point_iterations=fixed, result=end.result)
+            for s, newton, fixed in zip(end.first.solves, *end.iterations, strict=True)
         )
         step = Step(q1, u1, P, Memory(after, sigma, yes), solves)
         return Attempt(step, end.same, end.accurate, jnp.where(end.same, end.i, 1))
@@ -181,19 +194,17 @@ class Extrapolation(Method):
             for j in range(1, line + 1):
                 weights[line, j] = 1.0 / (n[line] / n[line - j] - 1.0)
         w = jnp.asarray(weights)[i]
-        line = [y]
+        new = [y]
         for j in range(1, self.order):
-            line.append(line[-1] + w[j] * (line[-1] - T[j - 1]))
-        return jnp.stack(line)
+            new.append(new[-1] + w[j] * (new[-1] - T[j - 1]))
+        return jnp.stack(new)
 
     def _impact_law(self, dynamics, h, tolerances: Tolerances | None):
         if self.enduring == "newton" or tolerances is None:
             return dynamics
         exponent = jnp.maximum(1.0, h / tolerances.dt_min)
         laws = dynamics.laws
-        return eqx.tree_at(
-            lambda d: (d.laws.e_N, d.laws.e_F), dynamics, (laws.e_N**exponent, laws.e_F**exponent)
-        )
+        return eqx.tree_at(lambda d: (d.laws.e_N, d.laws.e_F), dynamics, (laws.e_N**exponent, laws.e_F**exponent))
 
 
 def _pick(condition: Array, a: Any, b: Any) -> Any:

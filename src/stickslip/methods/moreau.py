@@ -20,7 +20,6 @@ from ..sets import NonPositive
 from ..solvers import ProxParameters, Solver
 from .base import Method, Step, default_solver, impact_problem
 
-
 # A contact at rest keeps its gap: one that started at 0 has +-1e-19 after a while, and the sign decides whether it opens.
 CLOSED = 1e-12
 

@@ -193,7 +193,10 @@ class Problem(eqx.Module):
         return jnp.max(jnp.abs(self.mu(y)) * self.inclusions.per_percussion(), initial=0.0)
 
     def noise(self) -> Array:
-        """Magnitude of what cancels in each row of phi: beside it, round-off cannot be told from a residual."""
+        """Magnitude of what cancels in each row of phi (of psi, where x follows from y exactly).
+
+        Beside it, round-off cannot be told from a residual.
+        """
         return jnp.zeros(())
 
     def phi(self, x: Array, y: Array) -> Array:
@@ -274,6 +277,9 @@ class VelocityProblem(Problem):
 
     def psi(self, x):
         return self.W.T @ x + self.c
+
+    def noise(self):
+        return jnp.abs(self.u_free) @ jnp.abs(self.W) + jnp.abs(self.c)
 
     def sensitivity(self, x, X):
         return self.G

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..results import RESULTS, unless
-from ..sets import NonPositive
+from ..sets import Balls, NonPositive
 from .base import Solver
 from .newton import evaluate, squared_norm, weights
 from .problem import Problem, ProxParameters, Solve, VelocityProblem
@@ -92,27 +92,39 @@ class PSOR(Relaxation):
         inclusions, G = problem.inclusions, problem.G
         laws, b = inclusions.laws, inclusions.n_bilateral
         rho: ProxParameters = inclusions.rho.scaled(self.relaxation)
-        offset = inclusions.offset
+        offset, ball = inclusions.offset, Balls((0,) * laws.set.largest_dimension, 1)
         diagonal = jnp.diagonal(G)
-        rows = jnp.arange(y.shape[0])
+        places = jnp.asarray(b + laws.n_N + laws.set.places)  # of the components of each ball
+        contact = np.asarray(laws.contact_of, dtype=int)
+        carried = jnp.concatenate([inclusions.closed, jnp.ones(1, dtype=bool)])[contact]  # -1: a constant reservoir
 
         def bilateral(i, y):
-            psi = psi_0[i] + G[i] @ y
             d = jnp.where(diagonal[i] > 0.0, diagonal[i], 1.0)
-            return jnp.where(rows == i, y[i] - self.relaxation * psi / d, y)
+            return y.at[i].add(-self.relaxation * (psi_0[i] + G[i] @ y) / d)
 
         def normal(k, y):
             i = b + k
-            mu = offset[i] + y[i]
-            mu = jnp.where(inclusions.closed[k], -NonPositive.prox(rho.N[k] * (psi_0[i] + G[i] @ y) - mu), 0.0)
-            return jnp.where(rows == i, mu - offset[i], y)
+
+            def projected(y):
+                mu = -NonPositive.prox(rho.N[k] * (psi_0[i] + G[i] @ y) - offset[i] - y[i])
+                return y.at[i].set(mu - offset[i])
+
+            return jax.lax.cond(inclusions.closed[k], projected, lambda y: y.at[i].set(-offset[i]), y)
 
         def friction(k, y):
-            mine = np.asarray(laws.set.ball_of, dtype=int) == k
-            _, _, psi_F = inclusions.split(psi_0 + G @ y)
-            _, mu_N, mu_F = inclusions.split(offset + y)
-            new = laws.project_friction(psi_F, mu_N, mu_F, rho.F, inclusions.may_stick, inclusions.duration)
-            return jnp.concatenate([y[: b + laws.n_N], jnp.where(mine, new, mu_F) - offset[b + laws.n_N :]])
+            i = places[k]  # beyond the end where a ball has fewer components than the largest
+
+            def part(a):
+                return a.at[i].get(mode="fill", fill_value=0.0)
+
+            def projected(y):
+                psi, mu = part(psi_0) + part(G) @ y, part(offset + y)
+                radius = laws.radii(inclusions.split(offset + y)[1], inclusions.duration)[k]
+                stuck = ball.prox(rho.F[k] * psi - mu, radius[None])
+                mu = -jnp.where(inclusions.may_stick[k], stuck, radius * ball.direction(psi))
+                return y.at[i].set(mu - part(offset), mode="drop")
+
+            return jax.lax.cond(carried[k], projected, lambda y: y.at[i].set(-part(offset), mode="drop"), y)
 
         y = jax.lax.fori_loop(0, b, bilateral, y) if b else y
         y = jax.lax.fori_loop(0, laws.n_N, normal, y) if laws.n_N else y
