@@ -11,6 +11,10 @@ a switching point at its end that nobody saw, and the *actual* one, about to be 
 An inaccurate step can make the actual step shorter than the previous one. A law that changes there may have changed in the
 previous step already; it is then halved, even if the actual step has dt_min, a case the tables do not have. A step whose
 solve fails counts as inaccurate; only at dt_min it ends the run.
+
+Forces that jump at a given time are no laws, and a step over the jump need not notice it: its substeps may all lie on one
+side, or see it in just the way that extrapolation expects of a smooth force. A system names such times (`switching_times`)
+and steps end there.
 """
 
 import math
@@ -124,13 +128,16 @@ def _advance(
 ) -> tuple[Adjusted, Kept, Array, Kept, Array]:
     """One calculation step, and up to two steps to keep."""
     t, before = c.previous.t_E, c.previous
-    dt = jnp.minimum(c.dt, t1 - t)
-    final = t1 - (t + dt) < 0.5 * control.dt_min  # no crumbs
-    t_E = jnp.where(final, t1, t + dt)
-    dt = jnp.where(final, t1 - t, dt)
+    stops = jnp.asarray(dynamics.system.switching_times, dtype=float).reshape(-1)
+    target = jnp.minimum(t1, jnp.min(jnp.where(stops > t, stops, jnp.inf), initial=jnp.inf))
+    dt = jnp.minimum(c.dt, target - t)
+    reached = target - (t + dt) < 0.5 * control.dt_min  # no crumbs
+    t_E = jnp.where(reached, target, t + dt)
+    dt = jnp.where(reached, target - t, dt)
+    final = reached & (target == t1)
     q, u, memory = before.row.q, before.row.u, before.memory
     if method.remembers:
-        changed = jnp.abs(dt - before.dt) > 1e-6 * dt
+        changed = (jnp.abs(dt - before.dt) > 1e-6 * dt) | jnp.any(stops == t)
         memory = jax.lax.cond(changed, lambda: method.resume(dynamics, t, q, u, dt, memory), lambda: memory)
     attempt = method.attempt(dynamics, t, t_E, dt, q, u, memory, c.accepted.sigma, control.tolerances)
     row, result, rows = row_of(dynamics, method, attempt.step)

@@ -15,7 +15,8 @@ class System(eqx.Module):
 
         M(t, q) du = h(t, q, u) dt + W_g dP_g + W_gamma dP_gamma + W_N dP_N + W_F dP_F,    q_dot = B u + beta
 
-    ``laws`` is an attribute (field or property): one ``Contact`` per gap in order, then any ``FrictionElement``.
+    ``laws`` is an attribute (field or property): one ``Contact`` per gap in order, then any ``FrictionElement``. So is
+    ``switching_times``, at which forces jump: steps of `ss.SwitchingPoints` end there.
     """
 
     if TYPE_CHECKING:
@@ -23,8 +24,12 @@ class System(eqx.Module):
         @property
         def laws(self) -> Any: ...
 
+        @property
+        def switching_times(self) -> Any: ...
+
     else:
         laws = ()
+        switching_times = ()
 
     def M(self, t: Any, q: Array) -> Float[Array, "nu nu"]:
         """Mass matrix."""

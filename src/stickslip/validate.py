@@ -96,6 +96,9 @@ def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
         raise ValueError(
             f"q0 has {nq} entries and u0 has {nu}: they must agree, or the system must define B(t, q) of shape ({nq}, {nu})"
         )
+    times = system.switching_times
+    if callable(times) or jax.eval_shape(lambda: jnp.asarray(times, dtype=float)).ndim != 1:
+        raise TypeError("system.switching_times must be an attribute holding a tuple of numbers (a field or a property)")
     # Tracing the user's functions takes longer than a thousand steps: once for every kind of system.
     key = _kind(system, q, u)
     if key is not None and key in _shapes_seen:

@@ -34,6 +34,10 @@ class SlidingMass(System):
     def laws(self):
         return (FrictionElement(self.friction, dim=2),)
 
+    @property
+    def switching_times(self):
+        return (self.t_off,)
+
     def energy(self, t, q, u):
         return 0.5 * self.m * u @ u
 

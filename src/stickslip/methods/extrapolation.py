@@ -101,7 +101,7 @@ class Extrapolation(Method):
         return self.base.n_solves
 
     @property  # type: ignore[misc]
-    def solver(self):
+    def solver(self):  # type: ignore[override]
         return self.base.solver
 
     @property
