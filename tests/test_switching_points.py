@@ -249,12 +249,10 @@ def test_woodpecker_converges_with_the_order_in_dt_max(order, phi_S):
 def test_a_hundred_times_less_work_than_moreau_for_the_same_error(phi_S):
     adjusted = run("woodpecker", stepsize=ss.SwitchingPoints(1e-8, 5e-3, 1e-8, 1e-8))
     assert error_of(adjusted, phi_S) < 1e-6
-    moreau = run("woodpecker", ss.MoreauMidpoint(), dt=5e-7)
+    moreau = run("woodpecker", ss.MoreauMidpoint(), dt=2e-7)
     assert error_of(moreau, phi_S) > 1e-5  # not even with this work
     work = [int(s.stats.newton_iterations.sum() + s.stats.fixed_point_iterations.sum()) for s in (adjusted, moreau)]
-    assert work[1] > 50 * work[0]
-    finer = work[1] * error_of(moreau, phi_S) / 1e-6  # first order
-    assert finer > 100 * work[0]
+    assert work[1] > 100 * work[0]
 
 
 # -- any method, any transformation, any failure ----------------------------------------------------------------------

@@ -161,3 +161,21 @@ def convergence_plot(result: Any, title: str, file: str | Path) -> None:
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.legend(fontsize=7, title="method (measured order)", title_fontsize=7, loc="upper left")
     _finish(figure, file)
+
+
+def switching_points(curves: dict[tuple[str, int], Any], file: str | Path) -> None:
+    """S4 Figs. 12(e), (f) and 14: error against the largest step, and against work."""
+    figure, axes = _axes(1, 3, "Extrapolation with step size adjustment", (11.0, 3.8))
+    a, b, c = axes[0]
+    for (name, order), (dts, errors, work) in curves.items():
+        label = f"order {order} (slope {np.polyfit(np.log(dts), np.log(errors), 1)[0]:.1f})"
+        left = a if name == "impact oscillator" else c
+        left.loglog(dts, errors, "o-", ms=3, lw=1, label=label)
+        if left is a:
+            b.loglog(work, errors, "o-", ms=3, lw=1)
+    a.set(title="impact oscillator: error in x", xlabel="dt_max")
+    b.set(title="the same against steps computed", xlabel="steps, rejected ones too")
+    c.set(title=r"woodpecker: error in $\varphi_S$", xlabel="dt_max")
+    for axis in (a, c):
+        axis.legend(fontsize=7)
+    _finish(figure, file)
