@@ -137,6 +137,10 @@ class Dynamics(eqx.Module):
         """Friction velocities in the scale of their balls, S3 (3.31)."""
         return self.laws.scale * jnp.asarray(self.system.gamma_F(t, q, u))
 
+    def rows_N(self, rows: Float[Array, "k n_y"]) -> Float[Array, "k n_N"]:
+        """The normal part of rows of all laws."""
+        return rows[:, self.n_bilateral : self.n_bilateral + self.laws.n_N]
+
     # -- constraint rows ----------------------------------------------------------------------------------------
     def gaps(self, t, q):
         """(g, g_N)"""

@@ -1,6 +1,7 @@
 """What a method is: facts about itself, what it remembers between steps, and one step."""
 
 import abc
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -119,14 +120,16 @@ def impact_problem(
     before: Float[Array, " n_y"],
     duration,
     rho: ProxParameters,
+    law: Callable[[Inclusions], Inclusions] = lambda printed: printed,
 ) -> VelocityProblem:
     """The impact law of a whole step, in normal and tangential direction: xi in N_C(-(before + y)).
 
-    S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus.
+    S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus. ``law`` may put another friction
+    law in the place of the printed one.
     """
     laws = dynamics.laws
     may_stick = jnp.ones(laws.set.count, dtype=bool)
     return VelocityProblem(
-        Inclusions(laws, closed, may_stick, rho, jnp.asarray(duration), before, dynamics.n_bilateral),
+        law(Inclusions(laws, closed, may_stick, rho, jnp.asarray(duration), before, dynamics.n_bilateral)),
         u_free, L, W, chi + restitution(dynamics) * gamma_minus, matmul(W.T, L),
     )  # fmt: skip

@@ -26,6 +26,17 @@ from ..solvers import Solve, Solver
 from ..tableaus import ButcherTableau, sdirk2, sdirk3, tr_bdf2, tr_theta, trx2
 from .base import Method, Step, default_solver
 from .projected import Memory, project, start
+from .spatial_friction import (
+    Friction,
+    Modes,
+    Outcome,
+    StagewiseInclusions,
+    checked_friction,
+    held,
+    inherited,
+    no_modes,
+    settle,
+)
 from .stages import MotionInverse, Stages, stage_inclusions
 
 ALEXANDER = "R. Alexander, SINUM 14 (1977), doi:10.1137/0714068; Breuling, thesis, section 4.4 (S3)"
@@ -47,8 +58,12 @@ class StageByStage(Method):
     """Subclasses name their tableau."""
 
     projected: eqx.AbstractVar[bool]
+    friction: eqx.AbstractVar[Friction]
 
     level = "position"
+
+    def __check_init__(self):
+        checked_friction(self)
 
     @property
     def tableau(self) -> ButcherTableau:
@@ -76,6 +91,12 @@ class StageByStage(Method):
         return self._explicit_first  # the force of the last stage
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
+        stagewise = self.friction == "stagewise" and self.projected
+        before = memory.memory
+        modes = inherited(dynamics, before.contacts, before.gamma) if stagewise else no_modes(dynamics)
+        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+
+    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         carried, memory = memory, memory.memory
         tableau, s = self.tableau, self.tableau.stages
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
@@ -90,6 +111,7 @@ class StageByStage(Method):
             dQ, dU, dPi = history
             q_base, u_base, offset = q + A[i] @ dQ, u + A[i] @ dU, A[i] @ dPi
             inclusions = stage_inclusions(dynamics, memory.rho, dt, (np.array([a]), np.ones(1)), (c[i] * dt)[None], offset)
+            inclusions = StagewiseInclusions.of(inclusions, modes, one / a, dt)
             stage = Stages(
                 inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one, one / a,
                 motion, (0,),
@@ -118,7 +140,8 @@ class StageByStage(Method):
         last = solves[-1]
         q1, u1 = dynamics.normalize(last.x[: dynamics.nq]), last.x[dynamics.nq :]
         P = A[-1] @ dPi
-        u1, P, memory, second = project(self.solver, dynamics, t1, dt, q1, u1, P, last.active.normal, memory, self.projected)
+        u1, P, after, second = project(self.solver, dynamics, t1, dt, q1, u1, P, last.active, memory, modes, self.projected)
+        memory, before = after, memory
         active = (second or (last,))[-1].active
         friction, force, result = dynamics.split(P)[3], dPi[-1] / dt, RESULTS.successful
         if self._explicit_first:
@@ -129,7 +152,13 @@ class StageByStage(Method):
             # The explicit stage counts as a solve of no iterations; it failed if its force could not be found.
             solves.insert(0, jax.tree.map(jnp.zeros_like, last)._replace(result=first_failure(carried.result, result)))
         carried = Carried(memory, force, active.normal, active.stick, friction, RESULTS.successful)
-        return Step(q1, u1, P, carried, (*solves, *second))
+        step = Step(q1, u1, P, carried, (*solves, *second))
+        if not dynamics.laws.set.count:
+            return Outcome(step, modes.slip)
+        slips = [dynamics.gamma_F(t + c[first + i] * dt, *jnp.split(x, [dynamics.nq])) for i, x in enumerate(outs.x)]
+        gamma_F = jnp.stack([*slips, dynamics.split(memory.gamma)[3]])
+        closed = jnp.all(outs.active.normal, axis=0) & active.normal
+        return Outcome(step, held(dynamics, modes, closed, dynamics.rows_N(dPi), before.gamma, gamma_F, P, dt))
 
     def _same_contact(self, dynamics, carried: Carried, active, friction, memory: Memory) -> Array:
         """Whether the step neither opened, closed nor hit a contact, nor changed between stick, slip and slip back."""
@@ -149,6 +178,7 @@ class StageByStage(Method):
 
 class SDIRK2(StageByStage):
     projected: bool = eqx.field(default=True, static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 1
@@ -161,6 +191,7 @@ class SDIRK2(StageByStage):
 
 class SDIRK3(StageByStage):
     projected: bool = eqx.field(default=True, static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 1
@@ -173,6 +204,7 @@ class SDIRK3(StageByStage):
 
 class TRBDF2(StageByStage):
     projected: bool = eqx.field(default=True, static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 2
@@ -185,6 +217,7 @@ class TRBDF2(StageByStage):
 
 class TRX2(StageByStage):
     projected: bool = eqx.field(default=True, static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 2
@@ -200,6 +233,7 @@ class TRTheta(StageByStage):
 
     rho_inf: float = eqx.field(default=0.9, static=True)
     projected: bool = eqx.field(default=True, static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 2
@@ -207,6 +241,7 @@ class TRTheta(StageByStage):
 
     def __check_init__(self):
         tr_theta(self.rho_inf)
+        checked_friction(self)
 
     @property
     def tableau(self):

@@ -30,6 +30,19 @@ from ..solvers import Solver
 from ..tableaus import lobatto_iiia, lobatto_iiib
 from .base import Directions, Method, Step, default_solver, impact_problem
 from .projected import Memory, start
+from .spatial_friction import (
+    Friction,
+    Modes,
+    Outcome,
+    StagewiseInclusions,
+    checked_friction,
+    contacts_after,
+    held,
+    inherited,
+    mixture,
+    no_modes,
+    settle,
+)
 from .stages import MotionInverse, Stages, levers, stage_inclusions
 
 
@@ -37,6 +50,7 @@ class LobattoIIIAB(Method):
     stages: int = eqx.field(default=3, static=True)
     integrated: bool = eqx.field(default=False, static=True)
     form: Literal["velocity", "momentum"] = eqx.field(default="velocity", static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     level = "position"
@@ -49,6 +63,7 @@ class LobattoIIIAB(Method):
         lobatto_iiia(self.stages)
         if self.form not in ("velocity", "momentum"):
             raise ValueError(f"LobattoIIIAB(form={self.form!r}): form must be 'velocity' or 'momentum'")
+        checked_friction(self)
 
     @property
     def order(self):
@@ -60,6 +75,14 @@ class LobattoIIIAB(Method):
         return start(dynamics, t, q, u)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
+        modes = inherited(dynamics, memory.contacts, memory.gamma) if self._stagewise else no_modes(dynamics)
+        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+
+    @property
+    def _stagewise(self) -> bool:
+        return self.friction == "stagewise" and not self.integrated
+
+    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         s, momentum = self.stages, self.form == "momentum"
         a, b, c = lobatto_iiia(s).A, lobatto_iiia(s).b, jnp.asarray(lobatto_iiia(s).c)
         a_hat = lobatto_iiib(s).A
@@ -72,13 +95,15 @@ class LobattoIIIAB(Method):
         inclusions = stage_inclusions(
             dynamics, memory.rho, dt, levers(a, a_hat, D, constrained), share * dt, jnp.zeros((s - 1) * dynamics.n_y)
         )  # fmt: skip
+        inclusions = StagewiseInclusions.of(inclusions, modes, jnp.eye(s - 1), dt)
+        mixed = mixture(dynamics, modes, *self._rows) if self._stagewise else None
         p = dynamics.M(t, q) @ u
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess
         motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A_hat)
         stages = Stages(
             inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), motion, constrained,
-            momentum, p_base=jnp.tile(p, (s, 1)),
+            momentum, p_base=jnp.tile(p, (s, 1)), mixture=mixed,
         )  # fmt: skip
         y = stages.in_order(share[:, None] * dt * memory.P)
         first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
@@ -90,8 +115,27 @@ class LobattoIIIAB(Method):
         end = Directions.at(dynamics, t1, q1)
         gained = jnp.asarray(b) @ dU
         u_free = dynamics.solve_M(t1, q1, (p + gained)[:, None])[:, 0] if momentum else u + gained
-        closed = first.active.normal.reshape(s - 1, dynamics.laws.n_N)[-1]
-        impact = impact_problem(dynamics, end.W, end.L, end.chi, u_free, memory.gamma, closed, before, dt, end.rho)
+        closed = first.active.normal.reshape(s - 1, dynamics.laws.n_N)
+        _, _, _, slip = dynamics.split(end.velocities(U[-1]))
+        impact = impact_problem(
+            dynamics, end.W, end.L, end.chi, u_free, memory.gamma, closed[-1], before, dt, end.rho,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), b[-1] * dt, slip),
+        )  # fmt: skip
         second = self.solver.solve(impact, u_free, dt * memory.P - before)
-        u1, P = second.x, before + second.y
-        return Step(q1, u1, P, Memory(P / dt, end.rho, end.velocities(u1)), (first, second))
+        u1, P, gamma = second.x, before + second.y, end.velocities(second.x)
+        after = Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, second.active, gamma))
+        step = Step(q1, u1, P, after, (first, second))
+        if not dynamics.laws.set.count:
+            return Outcome(step, modes.slip)
+        dPi_N = dynamics.rows_N(jnp.concatenate([dPi[:-1], (second.y / b[-1])[None]]))
+        gamma_F = jnp.stack([dynamics.gamma_F(*at) for at in zip(stages.tau, Q, U, strict=True)] + [dynamics.split(gamma)[3]])
+        closed = jnp.all(closed, axis=0) & second.active.normal
+        return Outcome(step, held(dynamics, modes, closed, dPi_N, memory.gamma, gamma_F, P, dt))
+
+    @property
+    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What psi is made of, for dPi_1 .. dPi_s-1: the next stage as printed, the own stage, Jay's conditions."""
+        s, tableau = self.stages, lobatto_iiia(self.stages)
+        k = np.arange(s - 1)[:, None]
+        # scaled to weights of sum one
+        return np.eye(s)[1:], np.eye(s)[:-1], (k + 1) * tableau.b * tableau.c**k

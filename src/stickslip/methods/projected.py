@@ -22,9 +22,23 @@ import numpy as np
 from jaxtyping import Array
 
 from ..derive import Dynamics
+from ..laws import ActiveSet
 from ..solvers import ProxParameters, Solve, Solver
 from ..tableaus import ButcherTableau, lobatto_iiic, radau_iia
 from .base import Directions, Method, Step, default_solver, impact_problem
+from .spatial_friction import (
+    Contacts,
+    Friction,
+    Modes,
+    Outcome,
+    StagewiseInclusions,
+    checked_friction,
+    contacts_after,
+    held,
+    inherited,
+    no_modes,
+    settle,
+)
 from .stages import MotionInverse, Stages, levers, stage_inclusions
 
 REFERENCE = "J. Breuling, thesis, University of Stuttgart, 2024, chapter 4 (S3); Ascher, Petzold 1991, doi:10.1137/0728059"
@@ -34,24 +48,31 @@ class Memory(NamedTuple):
     P: Array  # percussion over dt: the guess for the next step
     rho: ProxParameters
     gamma: Array  # velocities of all rows
+    contacts: Contacts
 
 
 def start(dynamics: Dynamics, t, q, u) -> Memory:
     at = Directions.at(dynamics, t, q)
-    return Memory(jnp.zeros(dynamics.n_y), at.rho, at.velocities(u))
+    return Memory(jnp.zeros(dynamics.n_y), at.rho, at.velocities(u), Contacts.at_start(dynamics, t, q, u))
 
 
 def project(
-    solver: Solver, dynamics: Dynamics, t1, dt, q1, u1, P, closed, memory: Memory, projected: bool
+    solver: Solver, dynamics: Dynamics, t1, dt, q1, u1, P, active: ActiveSet, memory: Memory, modes: Modes, projected: bool
 ) -> tuple[Array, Array, Memory, tuple[Solve, ...]]:
     """Stage 2: u+ and Dpi+ from U_s and DPi_s; without projection only what the next step must know."""
     end = Directions.at(dynamics, t1, q1)
     solves: tuple[Solve, ...] = ()
     if projected:
-        impact = impact_problem(dynamics, end.W, end.L, end.chi, u1, memory.gamma, closed, P, dt, end.rho)
+        # A slipping ball is projected along its slip direction, so that constant reservoirs add nothing.
+        _, _, _, slip = dynamics.split(end.velocities(u1))
+        impact = impact_problem(
+            dynamics, end.W, end.L, end.chi, u1, memory.gamma, active.normal, P, dt, end.rho,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), 0.0, slip),
+        )  # fmt: skip
         out = solver.solve(impact, u1, jnp.zeros_like(P))
-        u1, P, solves = out.x, P + out.y, (out,)
-    return u1, P, Memory(P / dt, end.rho, end.velocities(u1)), solves
+        u1, P, active, solves = out.x, P + out.y, out.active, (out,)
+    gamma = end.velocities(u1)
+    return u1, P, Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, active, gamma)), solves
 
 
 class CoupledStages(Method):
@@ -59,6 +80,7 @@ class CoupledStages(Method):
 
     stages: eqx.AbstractVar[int]
     projected: eqx.AbstractVar[bool]
+    friction: eqx.AbstractVar[Friction]
 
     level = "position"
 
@@ -79,12 +101,18 @@ class CoupledStages(Method):
         return start(dynamics, t, q, u)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
+        stagewise = self.friction == "stagewise" and self.projected
+        modes = inherited(dynamics, memory.contacts, memory.gamma) if stagewise else no_modes(dynamics)
+        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+
+    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         tableau, s = self.tableau, self.stages
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
         D, constrained = np.linalg.inv(tableau.A), tuple(range(s))
         inclusions = stage_inclusions(
             dynamics, memory.rho, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
         )  # fmt: skip
+        inclusions = StagewiseInclusions.of(inclusions, modes, jnp.asarray(D), dt)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess
         motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)
@@ -96,20 +124,30 @@ class CoupledStages(Method):
         first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
         Q, U = stages.split_motion(first.x)
         q1, u1, P = dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1]
-        closed = first.active.normal.reshape(s, dynamics.laws.n_N)[-1]
-        u1, P, memory, second = project(self.solver, dynamics, t1, dt, q1, u1, P, closed, memory, self.projected)
-        return Step(q1, u1, P, memory, (first, *second))
+        by_stage = first.active.normal.reshape(s, dynamics.laws.n_N)
+        last = ActiveSet(by_stage[-1], first.active.stick.reshape(s, dynamics.laws.set.count)[-1])
+        u1, P, after, second = project(self.solver, dynamics, t1, dt, q1, u1, P, last, memory, modes, self.projected)
+        step = Step(q1, u1, P, after, (first, *second))
+        if not dynamics.laws.set.count:
+            return Outcome(step, modes.slip)
+        _, dPi, _ = stages.increments(Q, U, first.y)
+        dPi_N, slips = dynamics.rows_N(dPi), [dynamics.gamma_F(*at) for at in zip(stages.tau, Q, U, strict=True)]
+        gamma_F = jnp.stack([*slips, dynamics.split(after.gamma)[3]])
+        closed = jnp.all(by_stage, axis=0) & (second or (first,))[-1].active.normal.reshape(-1, dynamics.laws.n_N)[-1]
+        return Outcome(step, held(dynamics, modes, closed, dPi_N, memory.gamma, gamma_F, P, dt))
 
 
 class RadauIIA(CoupledStages):
     stages: int = eqx.field(default=2, static=True)
     projected: bool = eqx.field(default=True, static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     reference = REFERENCE
 
     def __check_init__(self):
         radau_iia(self.stages)
+        checked_friction(self)
 
     @property
     def tableau(self):
@@ -123,12 +161,14 @@ class RadauIIA(CoupledStages):
 class LobattoIIIC(CoupledStages):
     stages: int = eqx.field(default=2, static=True)
     projected: bool = eqx.field(default=True, static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     reference = REFERENCE
 
     def __check_init__(self):
         lobatto_iiic(self.stages)
+        checked_friction(self)
 
     @property
     def tableau(self):

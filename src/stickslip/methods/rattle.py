@@ -22,12 +22,31 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..derive import Dynamics
 from ..linalg import solve
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
 from .base import Directions, Method, Step, default_solver, impact_problem
+from .spatial_friction import (
+    Contacts,
+    Friction,
+    Modes,
+    Outcome,
+    StagewiseInclusions,
+    checked_friction,
+    contacts_after,
+    held,
+    inherited,
+    mixture,
+    no_modes,
+    settle,
+)
+
+
+# What psi is made of, from the rows at (q_n, u_n+1/2) and (q_n+1, u_n+1/2): printed, slip, stick. See `spatial_friction`.
+ROWS = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]])
 
 
 class PositionStage(Problem):
@@ -43,6 +62,7 @@ class PositionStage(Problem):
     W: Float[Array, "nu n_y"]
     L: Float[Array, "nu n_y"]  # M_n^-1 W_n
     u_free: Float[Array, " nu"]  # u_n+1/2 without R, exact where h does not depend on u
+    mixture: Array | None  # of the rows at both ends of the step in psi; None: those of the end
 
     @property
     def nonlinear(self) -> bool:
@@ -73,8 +93,11 @@ class PositionStage(Problem):
         return jnp.concatenate([q1, um]), residual, jnp.concatenate([Q, U])
 
     def psi(self, x):
-        nq = self.dynamics.nq
-        return self.dynamics.positions(self.t1, x[:nq], x[nq:])  # (28a), (29a), (33), (36)
+        d, q1, um = self.dynamics, x[: self.dynamics.nq], x[self.dynamics.nq :]
+        rows = d.positions(self.t1, q1, um)  # (28a), (29a), (33), (36)
+        if self.mixture is None:
+            return rows
+        return self.mixture[0, 0] * d.positions(self.t, self.q, um) + self.mixture[0, 1] * rows
 
 
 class Memory(NamedTuple):
@@ -85,9 +108,11 @@ class Memory(NamedTuple):
     L: Array
     rho: ProxParameters
     gamma: Array  # velocities of all rows
+    contacts: Contacts
 
 
 class Rattle(Method):
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 2
@@ -97,9 +122,18 @@ class Rattle(Method):
 
     def init(self, dynamics, t, q, u, dt):
         at = Directions.at(dynamics, t, q)
-        return Memory(jnp.zeros(dynamics.n_y), at.W, at.L, at.rho, at.velocities(u))
+        contacts = Contacts.at_start(dynamics, t, q, u)
+        return Memory(jnp.zeros(dynamics.n_y), at.W, at.L, at.rho, at.velocities(u), contacts)
+
+    def __check_init__(self):
+        checked_friction(self)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
+        stagewise = self.friction == "stagewise"
+        modes = inherited(dynamics, memory.contacts, memory.gamma) if stagewise else no_modes(dynamics)
+        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+
+    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         laws, nq = dynamics.laws, dynamics.nq
         # first stage, (41)
         W, L = memory.W, memory.L
@@ -114,7 +148,9 @@ class Rattle(Method):
             jnp.zeros(dynamics.n_y),
             dynamics.n_bilateral,
         )
-        stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, L, u_free)
+        inclusions = StagewiseInclusions.of(inclusions, modes, jnp.eye(1), dt / 2)
+        mixed = mixture(dynamics, modes, *ROWS) if self.friction == "stagewise" else None
+        stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, L, u_free, mixed)
         P = dt * memory.P
         um = u_free + L @ (P / 2)
         guess = jnp.concatenate([q + dt * dynamics.q_dot(t, q, um), um])
@@ -125,8 +161,18 @@ class Rattle(Method):
         terms = dynamics.solve_M(t1, q1, jnp.column_stack([dt / 2 * dynamics.h(t1, q1, um), W1]))
         L1 = terms[:, 1:]
         rho1 = ProxParameters.estimate(laws, dynamics.n_bilateral, W1, L1)
-        impact = impact_problem(dynamics, W1, L1, chi1, um + terms[:, 0], memory.gamma, first.active.normal, R, dt, rho1)
+        _, _, _, slip = dynamics.split(W1.T @ um + chi1)
+        impact = impact_problem(
+            dynamics, W1, L1, chi1, um + terms[:, 0], memory.gamma, first.active.normal, R, dt, rho1,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), dt / 2, slip),
+        )  # fmt: skip
         second = self.solver.solve(impact, um, P - R)
         u1, S = second.x, second.y
-        after = Memory((R + S) / dt, W1, L1, rho1, W1.T @ u1 + chi1)
-        return Step(q1, u1, R + S, after, (first, second))
+        gamma = W1.T @ u1 + chi1
+        after = Memory((R + S) / dt, W1, L1, rho1, gamma, contacts_after(dynamics, modes, second.active, gamma))
+        step = Step(q1, u1, R + S, after, (first, second))
+        if not laws.set.count:
+            return Outcome(step, modes.slip)
+        gamma_F = jnp.stack([dynamics.gamma_F(t, q, um), slip, dynamics.split(gamma)[3]])
+        closed = first.active.normal & second.active.normal
+        return Outcome(step, held(dynamics, modes, closed, dynamics.rows_N(jnp.stack([R, S])), memory.gamma, gamma_F, R + S, dt))

@@ -130,6 +130,7 @@ class Stages(Problem):
     momentum: bool = eqx.field(static=True, default=False)  # S1's form: stages carry momenta, not velocities
     degenerate: bool = eqx.field(static=True, default=False)  # P_0 only: some contact modes are singular by construction
     p_base: Array = eqx.field(default_factory=lambda: jnp.zeros(0))
+    mixture: Array | None = None  # of the stages' rows in the rows of psi; None: those of the constrained stages
 
     @property
     def nonlinear(self) -> bool:
@@ -236,12 +237,23 @@ class Stages(Problem):
 
     def psi(self, x):
         Q, U = self.split_motion(x)
-        i = np.asarray(self.constrained)
-        return self.in_order(each(self.dynamics.positions, self.tau[i], Q[i], U[i]))
+        i = self._seen
+        return self.in_order(self._mixed(each(self.dynamics.positions, self.tau[i], Q[i], U[i])))
+
+    @property
+    def _seen(self) -> np.ndarray:
+        """Stages whose rows are looked at."""
+        return np.asarray(self.constrained if self.mixture is None else range(self.A.shape[0]))
+
+    def _mixed(self, rows: Float[Array, "s n_y ..."]) -> Float[Array, "r n_y ..."]:
+        if self.mixture is None:
+            return rows
+        weights = self.mixture.reshape(*self.mixture.shape, *[1] * (rows.ndim - 2))
+        return jnp.sum(weights * rows[None], axis=1)
 
     def sensitivity(self, x, X):
         """Stage by stage: the rows of a stage depend on its own Q and U."""
-        d, i, s = self.dynamics, np.asarray(self.constrained), self.A.shape[0]
+        d, i, s = self.dynamics, self._seen, self.A.shape[0]
         Q, U = self.split_motion(x)
         n = X.shape[1]
         X_Q, X_U = X[: s * d.nq].reshape(s, d.nq, n), X[s * d.nq :].reshape(s, d.nu, n)
@@ -250,7 +262,7 @@ class Stages(Problem):
             _, along = jax.linearize(lambda Q, U: d.positions(tau, Q, U), Q, U)
             return columns(along, X_Q, X_U)
 
-        rows = each(one, self.tau[i], Q[i], U[i], X_Q[i], X_U[i])
+        rows = self._mixed(each(one, self.tau[i], Q[i], U[i], X_Q[i], X_U[i]))
         return rows.reshape(n, n)[self._order]
 
 

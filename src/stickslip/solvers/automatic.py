@@ -45,12 +45,12 @@ class Automatic(Solver):
         return self.newton
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        starts = problem.inclusions.stages
+        starts, worthwhile = problem.inclusions.stages, ~jnp.asarray(problem.inclusions.optional)
 
         # A loop, so that Newton is compiled once.
         def once_more(a: _Attempt):
-            failed = (a.number == 0) | (a.solve.result != RESULTS.successful)
-            return failed & (a.number <= starts + PROXIMAL_STEPS)
+            failed = a.solve.result != RESULTS.successful
+            return (a.number == 0) | (failed & (a.number <= starts + PROXIMAL_STEPS) & worthwhile)
 
         def newton(a: _Attempt) -> _Attempt:
             proximal = a.number > starts
@@ -80,7 +80,7 @@ class Automatic(Solver):
             second = self.fixed_point.iterate(_pinned(problem, x), x, y)
             return second._replace(newton_iterations=solve.newton_iterations), second.x, second.y, ~waiting
 
-        waiting = first.result != RESULTS.successful
+        waiting = (first.result != RESULTS.successful) & worthwhile
         solve, _, _, _ = jax.lax.while_loop(failed, fall_back, (first, x, y, waiting))
         return solve
 

@@ -56,6 +56,7 @@ class Inclusions(eqx.Module):
     offset: Float[Array, " n_y"]  # percussion that came before y
     n_bilateral: int = eqx.field(static=True)
     stages: int = eqx.field(static=True, default=1)  # how often the laws are repeated
+    optional: Any = False  # whether the caller has another problem to try: not worth more than Newton's method
 
     def split(self, rows: Array) -> tuple[Array, Array, Array]:
         b, c = self.n_bilateral, self.n_bilateral + self.laws.n_N

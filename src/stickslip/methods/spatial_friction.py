@@ -1,0 +1,209 @@
+"""Friction stage by stage: the full order where the slip direction turns, or a contact rolls on a turning body.
+
+The printed laws set the friction of a whole step, or integrated differences of it, against one velocity: first order as soon
+as the direction turns. A contact that stays closed through a step has instead, as in a differential-algebraic method,
+
+    slip     dPi_F,i = -mu dPi_N,i gamma_F,i / |gamma_F,i|,    i = 1..s: each stage opposes its own slip
+    stick    partitioned: sum_i b_i c_i^k gamma_F,i = 0, k = 0..s-2, and gamma_F = 0 at the end (Jay's conditions for
+             nonholonomic constraints); projected: gamma_F,i = 0, as printed
+    at the end, slip: what the velocity stage or the projection adds acts along the slip direction.
+
+The normal direction stays as printed. Which contacts stay closed, and whether they stick or slip, is inherited from the step
+before; a ball whose assumption turns out wrong takes the printed law for this step, at once and never back, and the step is
+made again (`settle`). So each transition costs the printed error O(dt), persistent contact has the full order, and impact laws
+act only in steps with the printed law, where they are exact. docs/spatial-friction.md has the argument and the measured orders.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..derive import Dynamics
+from ..initial import contact_state
+from ..laws import ActiveSet
+from ..results import RESULTS
+from ..solvers import Inclusions
+from .base import Step
+
+Friction = Literal["stagewise", "integrated"]
+QUIET = 1e-8  # a contact that approaches or leaves faster has an impact to obey, or is about to open
+
+
+def checked_friction(owner: Any) -> None:
+    if owner.friction not in ("stagewise", "integrated"):
+        raise ValueError(
+            f"{type(owner).__name__}(friction={owner.friction!r}): friction must be 'stagewise' or 'integrated' (as printed)"
+        )
+
+
+class Modes(NamedTuple):
+    """Balls with the stagewise law, in slip or in stick; the others have the printed one."""
+
+    slip: Bool[Array, " n_balls"]
+    stick: Bool[Array, " n_balls"]
+
+    @property
+    def stagewise(self) -> Bool[Array, " n_balls"]:
+        return self.slip | self.stick
+
+    def repeated(self, times: int) -> "Modes":
+        return Modes(jnp.tile(self.slip, times), jnp.tile(self.stick, times))
+
+
+class Contacts(NamedTuple):
+    """What a step leaves to the next: contacts that are closed, balls that stick."""
+
+    closed: Bool[Array, " n_N"]
+    stick: Bool[Array, " n_balls"]
+
+    @classmethod
+    def at_start(cls, dynamics: Dynamics, t, q, u) -> "Contacts":
+        """A ball without slip may stick: if it cannot, the first step says so."""
+        return cls(*contact_state(dynamics, t, q, u))
+
+
+def inherited(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Modes:
+    """(a): what the step before suggests, for contacts that are at rest in normal direction."""
+    _, _, g_N_dot, _ = dynamics.split(gamma)
+    carried = of_balls(dynamics, contacts.closed & (jnp.abs(g_N_dot) <= QUIET))
+    return Modes(carried & ~contacts.stick, carried & contacts.stick)
+
+
+def of_balls(dynamics: Dynamics, of_contacts: Array) -> Array:
+    """A flag of contacts, for the balls on them; constant reservoirs are on no contact and always there."""
+    contact = np.asarray(dynamics.laws.contact_of, dtype=int)
+    return jnp.concatenate([of_contacts, jnp.ones(1, dtype=bool)])[contact]
+
+
+def no_modes(dynamics: Dynamics) -> Modes:
+    none = jnp.zeros(dynamics.laws.set.count, dtype=bool)
+    return Modes(none, none)
+
+
+class StagewiseInclusions(Inclusions):
+    """Laws of which some balls are in a given mode; y = mu - offset, and the measures of the stages are dPi = measure y."""
+
+    modes: Modes = eqx.field(default_factory=lambda: Modes(jnp.zeros(0, dtype=bool), jnp.zeros(0, dtype=bool)))
+    measure: Array = eqx.field(default_factory=lambda: jnp.eye(1))
+    slip_duration: Any = 0.0
+    given: Array | None = None  # slip velocities that are known; otherwise psi
+
+    @classmethod
+    def of(cls, printed: Inclusions, modes: Modes, measure: Array, slip_duration: Any, given: Array | None = None) -> "Inclusions":
+        if not printed.laws.set.count:
+            return printed
+        repeated = modes.repeated(printed.laws.set.count // modes.slip.shape[0])
+        return cls(
+            printed.laws, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
+            printed.n_bilateral, printed.stages, jnp.any(modes.stagewise), repeated, measure, slip_duration, given,
+        )  # fmt: skip
+
+    def active_set(self, psi, mu):
+        printed = super().active_set(psi, mu)
+        return ActiveSet(printed.normal, ~self.modes.slip & (self.modes.stick | printed.stick))
+
+    def measures(self, mu: Array) -> tuple[Array, Array]:
+        """dPi_N and dPi_F of the stages, in solver order."""
+        _, N, F = self.split(mu - self.offset)
+        r = self.measure.shape[0]
+
+        def of_stages(rows):
+            return jnp.sum(self.measure[:, :, None] * rows.reshape(1, r, -1), axis=1).reshape(-1)
+
+        return of_stages(N), of_stages(F)
+
+    def residual(self, active, psi, mu):
+        printed = super().residual(active, psi, mu)
+        laws = self.laws
+        N, F = self.measures(mu)
+        along = laws.set.direction(self.split(psi)[2] if self.given is None else self.given)
+        slip = F + laws.set.expand(laws.radii(N, self.slip_duration)) * along
+        rest, rows = jnp.split(printed, [printed.shape[0] - laws.n_F])
+        return jnp.concatenate([rest, jnp.where(laws.set.expand(self.modes.slip), slip, rows)])
+
+    def coupled(self, active):
+        slips = jnp.concatenate([
+            jnp.zeros(self.n_bilateral + self.laws.n_N, dtype=bool), self.laws.set.expand(self.modes.slip),
+        ])  # fmt: skip
+        return super().coupled(active) | slips
+
+
+def mixture(
+    dynamics: Dynamics, modes: Modes, printed: np.ndarray, own: np.ndarray, stick: np.ndarray
+) -> Float[Array, "r s n_y"]:
+    """Which combination of the stages' rows stands in a row of psi: gaps as printed, gamma as a ball that sticks."""
+    laws = dynamics.laws
+    expand = laws.set.expand
+
+    def spread(weights, count):
+        return jnp.broadcast_to(jnp.asarray(weights)[:, :, None], (*weights.shape, count))
+
+    parts = [spread(printed, dynamics.n_g), spread(stick, dynamics.n_bilateral - dynamics.n_g), spread(printed, laws.n_N)]
+    if laws.set.count:
+        of_F = [jnp.asarray(w)[:, :, None] for w in (own, stick, printed)]
+        parts.append(jnp.where(expand(modes.slip), of_F[0], jnp.where(expand(modes.stick), of_F[1], of_F[2])))
+    return jnp.concatenate(parts, axis=2)
+
+
+class Outcome(NamedTuple):
+    """A step made with some modes, and the balls for which their assumption came true."""
+
+    step: Step
+    holds: Bool[Array, " n_balls"]
+
+
+def held(
+    dynamics: Dynamics, modes: Modes, closed: Array, dPi_N: Float[Array, "k n_N"], gamma_n: Array,
+    gamma_F: Float[Array, "k n_F"], P: Array, dt
+) -> Bool[Array, " n_balls"]:  # fmt: skip
+    """(c): closed throughout and pushing; in slip no stage slips backwards, in stick the whole step stays in the cone."""
+    laws = dynamics.laws
+    _, _, P_N, P_F = dynamics.split(P)
+    _, _, _, before = dynamics.split(gamma_n)
+    size = jnp.max(jnp.abs(dPi_N), initial=0.0)
+    pushes = of_balls(dynamics, closed & jnp.all(dPi_N >= -1e-10 * size, axis=0))
+    forwards = jnp.all(jnp.stack([laws.set.dot(g, before) > 0.0 for g in gamma_F]), axis=0)
+    inside = laws.set.norm(P_F) <= laws.radii(P_N, dt) * (1.0 + 1e-12)
+    return pushes & jnp.where(modes.slip, forwards, inside)
+
+
+def contacts_after(dynamics: Dynamics, modes: Modes, active: ActiveSet, gamma: Array) -> Contacts:
+    """What is handed on: a ball sticks if its mode or the printed law says so and it does not move."""
+    _, _, _, gamma_F = dynamics.split(gamma)
+    still = dynamics.laws.set.norm(gamma_F) <= QUIET
+    return Contacts(active.normal, still & (modes.stick | active.stick))
+
+
+def settle(modes: Modes, attempt: Callable[[Modes], Outcome]) -> Step:
+    """(b)-(d): the step with these modes, then without those that did not hold, until all others do."""
+    if not modes.slip.shape[0]:
+        return attempt(modes).step
+    shapes = jax.eval_shape(attempt, modes)
+    nothing = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes.step)
+
+    def unsettled(state):
+        return state[2]
+
+    def make(state):
+        modes, before, _ = state
+        step, holds = attempt(modes)
+        solved = jnp.asarray(True)
+        for s in step.solves:
+            solved &= s.result == RESULTS.successful
+        keep = holds & solved
+        again = jnp.any(modes.stagewise & ~keep)
+        solves = tuple(
+            s._replace(
+                newton_iterations=s.newton_iterations + b.newton_iterations,
+                fixed_point_iterations=s.fixed_point_iterations + b.fixed_point_iterations,
+            )
+            for s, b in zip(step.solves, before.solves, strict=True)
+        )
+        return Modes(modes.slip & keep, modes.stick & keep), step._replace(solves=solves), again
+
+    return jax.lax.while_loop(unsettled, make, (modes, nothing, jnp.asarray(True)))[1]
