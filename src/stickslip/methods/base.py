@@ -124,8 +124,8 @@ def impact_problem(
 ) -> VelocityProblem:
     """The impact law of a whole step, in normal and tangential direction: xi in N_C(-(before + y)).
 
-    S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus. ``law`` may put another friction
-    law in the place of the printed one.
+    S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus. ``law`` may put another
+    friction law in the place of the printed one.
     """
     laws = dynamics.laws
     may_stick = jnp.ones(laws.set.count, dtype=bool)

@@ -33,10 +33,23 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..initial import acceleration_level, contact_state
+from ..laws import ActiveSet
 from ..results import RESULTS
 from ..solvers import ProxParameters, Solver
 from .base import Directions, Method, Step, default_solver, restitution
 from .levels import Levels, Motion, Places, on_all_levels
+from .spatial_friction import (
+    Contacts,
+    Friction,
+    Modes,
+    Outcome,
+    checked_friction,
+    contacts_after,
+    held,
+    inherited,
+    no_modes,
+    settle,
+)
 
 
 class Memory(NamedTuple):
@@ -48,6 +61,7 @@ class Memory(NamedTuple):
     gamma: Array  # velocities of all rows
     dt: Array
     result: Any  # of what came before the first step
+    contacts: Contacts
 
 
 class Separated(NamedTuple):
@@ -61,6 +75,7 @@ class GeneralizedAlpha(Method):
     """R(infinity) = rho_inf chooses the damping of high frequencies: 1 none, 0 all in one step."""
 
     rho_inf: float = eqx.field(default=0.9, static=True)
+    friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 2
@@ -73,6 +88,7 @@ class GeneralizedAlpha(Method):
     def __check_init__(self):
         if not 0.0 <= self.rho_inf <= 1.0:
             raise ValueError(f"GeneralizedAlpha(rho_inf={self.rho_inf}): rho_inf must be between 0 and 1")
+        checked_friction(self)
 
     @property
     def coefficients(self) -> tuple[float, float, float, float]:
@@ -96,10 +112,16 @@ class GeneralizedAlpha(Method):
         at = Directions.at(dynamics, t, q)
         return Memory(
             now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), at.rho, at.velocities(u),
-            jnp.asarray(dt), now.result,
+            jnp.asarray(dt), now.result, Contacts(closed, may_stick),
         )  # fmt: skip
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
+        modes = no_modes(dynamics)
+        if self.friction == "stagewise":
+            modes = modes._replace(slip=inherited(dynamics, memory.contacts, memory.gamma).slip)  # stick is as printed
+        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+
+    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         alpha_m, alpha_f, beta, gamma = self.coefficients
         share = (1.0 - alpha_f) / (1.0 - alpha_m)
         c_q, c_u = dt**2 * beta * share, dt * gamma * share
@@ -128,7 +150,8 @@ class GeneralizedAlpha(Method):
             stacked, jnp.ones(stacked.n_N, dtype=bool), jnp.ones(stacked.set.count, dtype=bool),
             ProxParameters(jnp.tile(memory.rho.N, 3), jnp.tile(memory.rho.F, 2)),
             jnp.concatenate([jnp.full(laws.set.count, dt), jnp.ones(laws.set.count)]),
-            jnp.zeros(at.total), at.bilateral, rebound=dynamics.split(rebound)[3],
+            jnp.zeros(at.total), at.bilateral, optional=jnp.any(modes.slip), rebound=dynamics.split(rebound)[3],
+            slip=modes.slip, before=dynamics.split(before_u)[2:], c_u=c_u,
         )  # fmt: skip
         problem = Motion(
             inclusions, dynamics, t1, q_base, u_base, B, c_q, c_u, dt / 2, before_q, before_u, rebound, None,
@@ -150,20 +173,35 @@ class GeneralizedAlpha(Method):
         q1, u1, a1 = problem.split_motion(out.x)
         q1, P, la = dynamics.normalize(q1), out.y[at.velocity], out.y[at.acceleration]
         end = Directions.at(dynamics, t1, q1)
+        gamma_end = end.velocities(u1)
+        by_level = out.active.normal.reshape(3, laws.n_N)
+        active = ActiveSet(by_level[2], out.active.stick.reshape(2, laws.set.count)[0])
+        contacts = contacts_after(dynamics, modes, active, gamma_end)
         after = Memory(
             a1,
             share * a1 + a_rest,
             la,
             share * la + la_rest,
             end.rho,
-            end.velocities(u1),
+            gamma_end,
             jnp.asarray(dt),
             RESULTS.successful,
+            contacts,
         )
         out = out._replace(result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result))
-        # of the levels of a row the worst
-        g, gamma_, N, F = dynamics.split(jnp.maximum(jnp.abs(out.rows[at.velocity]), jnp.abs(out.rows[at.acceleration])))
-        on_position = jnp.abs(out.rows[at.position])
-        g, N = jnp.maximum(g, on_position[: dynamics.n_g]), jnp.maximum(N, on_position[dynamics.n_g :])
-        out = out._replace(rows=jnp.concatenate([g, gamma_, N, F]))
-        return Step(q1, u1, P, after, (out,), Separated(la, P - before_u - c_u * la))
+        out = out._replace(rows=_worst_of_levels(dynamics, at, out.rows))
+        step = Step(q1, u1, P, after, (out,), Separated(la, P - before_u - c_u * la))
+        if not laws.set.count:
+            return Outcome(step, modes.slip)
+        slip = dynamics.split(gamma_end)[3]
+        pushes = dynamics.rows_N(jnp.stack([P, la]))
+        return Outcome(step, held(dynamics, modes, active.normal, pushes, memory.gamma, slip[None], P, dt))
+
+
+def _worst_of_levels(dynamics, at: Places, rows: Array) -> Array:
+    """Of the levels of a row the worst."""
+    g, gamma, N, F = dynamics.split(jnp.maximum(jnp.abs(rows[at.velocity]), jnp.abs(rows[at.acceleration])))
+    on_position = jnp.abs(rows[at.position])
+    return jnp.concatenate([
+        jnp.maximum(g, on_position[: dynamics.n_g]), gamma, jnp.maximum(N, on_position[dynamics.n_g :]), F,
+    ])  # fmt: skip

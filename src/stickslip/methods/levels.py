@@ -7,7 +7,7 @@ only if it is closed on position level. Numbers are S2's.
 
 import dataclasses
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -70,6 +70,11 @@ class Levels(Inclusions):
     """(128)-(142): laws on three levels with nested active sets."""
 
     rebound: Array = eqx.field(default_factory=lambda: jnp.zeros(0))  # e_F gamma_F at the start: xi_F - rebound = gamma_F
+    # Balls that slip without an impact: P = before + c_u la + La, where la_F and La_F act along the slip at the end. So does
+    # P - before, which is better to solve for: a level then knows nothing of the levels above it.
+    slip: Array = eqx.field(default_factory=lambda: jnp.zeros(0, dtype=bool))
+    before: tuple[Array, Array] = eqx.field(default_factory=lambda: (jnp.zeros(0), jnp.zeros(0)))  # of N, of F
+    c_u: Any = 0.0
 
     def _nested(self, psi_N, mu_N) -> tuple[Array, Array, Array]:
         """A, B and C of (130), (133), (136)."""
@@ -87,6 +92,7 @@ class Levels(Inclusions):
         """D_st and E_st of (139), (141)."""
         inside = self.laws.set.interior(self.laws.set.expand(self.rho.F) * psi_F - mu_F, radius)
         velocity, acceleration = jnp.split(inside, 2)
+        velocity = velocity & ~self.slip
         return jnp.concatenate([velocity, velocity & acceleration])
 
     def active_set(self, psi, mu):
@@ -102,9 +108,23 @@ class Levels(Inclusions):
         set_ = self.laws.set
         radius = self.laws.radii(jnp.where(active.normal, mu_N, 0.0), self.duration)
         slip = mu_F + set_.expand(radius) * set_.direction(self._directions(active.stick, psi_F, mu_F))
+        slip = jnp.where(self._expanded(self.slip), self._slip_rows(psi_F, mu_N, mu_F), slip)
         return jnp.concatenate([
             psi_b, jnp.where(active.normal, psi_N, mu_N), jnp.where(set_.expand(active.stick), psi_F, slip),
         ])  # fmt: skip
+
+    def _expanded(self, of_velocity: Array) -> Array:
+        """Flags of the balls on velocity level, for the components of both levels."""
+        return self.laws.set.expand(jnp.concatenate([of_velocity, jnp.zeros_like(of_velocity)]))
+
+    def _slip_rows(self, psi_F, mu_N, mu_F) -> Array:
+        """P_F - before_F + mu (P_N - before_N) gamma_F/|gamma_F|, and nothing on acceleration level."""
+        _, P_N, _ = jnp.split(mu_N, 3)
+        P_F, _ = jnp.split(mu_F, 2)
+        half, set_, none = P_F.shape[0], self.laws.set, jnp.zeros_like(P_N)
+        radius = set_.expand(self.laws.radii(jnp.concatenate([none, P_N - self.before[0], none]), self.c_u))[:half]
+        along = set_.direction(jnp.concatenate([psi_F[:half] - self.rebound, psi_F[half:]]))[:half]
+        return jnp.concatenate([P_F - self.before[1] + radius * along, jnp.zeros(half)])
 
     def project(self, psi, mu, rho):
         """(146)"""

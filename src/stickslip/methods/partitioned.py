@@ -128,7 +128,9 @@ class LobattoIIIAB(Method):
         if not dynamics.laws.set.count:
             return Outcome(step, modes.slip)
         dPi_N = dynamics.rows_N(jnp.concatenate([dPi[:-1], (second.y / b[-1])[None]]))
-        gamma_F = jnp.stack([dynamics.gamma_F(*at) for at in zip(stages.tau, Q, U, strict=True)] + [dynamics.split(gamma)[3]])
+        gamma_F = jnp.stack(
+            [dynamics.gamma_F(*at) for at in zip(stages.tau, Q, U, strict=True)] + [dynamics.split(gamma)[3]]
+        )
         closed = jnp.all(closed, axis=0) & second.active.normal
         return Outcome(step, held(dynamics, modes, closed, dPi_N, memory.gamma, gamma_F, P, dt))
 

@@ -112,7 +112,8 @@ class CoupledStages(Method):
         inclusions = stage_inclusions(
             dynamics, memory.rho, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
         )  # fmt: skip
-        inclusions = StagewiseInclusions.of(inclusions, modes, jnp.asarray(D), dt)
+        # Integrated differences of a first stage at t_n have no length: nothing tells a closed contact from an open one.
+        inclusions = StagewiseInclusions.of(inclusions, modes, jnp.asarray(D), dt, closing=bool(tableau.c[0] == 0.0))
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess
         motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)

@@ -44,7 +44,6 @@ from .spatial_friction import (
     settle,
 )
 
-
 # What psi is made of, from the rows at (q_n, u_n+1/2) and (q_n+1, u_n+1/2): printed, slip, stick. See `spatial_friction`.
 ROWS = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]])
 
@@ -175,4 +174,6 @@ class Rattle(Method):
             return Outcome(step, modes.slip)
         gamma_F = jnp.stack([dynamics.gamma_F(t, q, um), slip, dynamics.split(gamma)[3]])
         closed = first.active.normal & second.active.normal
-        return Outcome(step, held(dynamics, modes, closed, dynamics.rows_N(jnp.stack([R, S])), memory.gamma, gamma_F, R + S, dt))
+        return Outcome(
+            step, held(dynamics, modes, closed, dynamics.rows_N(jnp.stack([R, S])), memory.gamma, gamma_F, R + S, dt)
+        )

@@ -10,8 +10,8 @@ as the direction turns. A contact that stays closed through a step has instead, 
 
 The normal direction stays as printed. Which contacts stay closed, and whether they stick or slip, is inherited from the step
 before; a ball whose assumption turns out wrong takes the printed law for this step, at once and never back, and the step is
-made again (`settle`). So each transition costs the printed error O(dt), persistent contact has the full order, and impact laws
-act only in steps with the printed law, where they are exact. docs/spatial-friction.md has the argument and the measured orders.
+made again (`settle`). So each transition costs the printed error O(dt), persistent contact has the full order, and impact
+laws act only in steps with the printed law, where they are exact. docs/spatial-friction.md has the argument and the orders.
 """
 
 from collections.abc import Callable
@@ -92,20 +92,30 @@ class StagewiseInclusions(Inclusions):
     measure: Array = eqx.field(default_factory=lambda: jnp.eye(1))
     slip_duration: Any = 0.0
     given: Array | None = None  # slip velocities that are known; otherwise psi
+    closing: bool = eqx.field(static=True, default=False)  # contacts of these balls are closed in all stages, as assumed
 
     @classmethod
-    def of(cls, printed: Inclusions, modes: Modes, measure: Array, slip_duration: Any, given: Array | None = None) -> "Inclusions":
+    def of(
+        cls, printed: Inclusions, modes: Modes, measure: Array, slip_duration: Any, given: Array | None = None,
+        closing: bool = False,
+    ) -> "Inclusions":  # fmt: skip
         if not printed.laws.set.count:
             return printed
         repeated = modes.repeated(printed.laws.set.count // modes.slip.shape[0])
         return cls(
             printed.laws, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
             printed.n_bilateral, printed.stages, jnp.any(modes.stagewise), repeated, measure, slip_duration, given,
+            closing,
         )  # fmt: skip
 
     def active_set(self, psi, mu):
         printed = super().active_set(psi, mu)
-        return ActiveSet(printed.normal, ~self.modes.slip & (self.modes.stick | printed.stick))
+        normal = printed.normal
+        if self.closing:
+            contact = np.asarray(self.laws.contact_of, dtype=int)
+            mine = np.arange(self.laws.n_N)[:, None] == contact[None, :]
+            normal = normal | jnp.any(mine & self.modes.stagewise, axis=1)
+        return ActiveSet(normal, ~self.modes.slip & (self.modes.stick | printed.stick))
 
     def measures(self, mu: Array) -> tuple[Array, Array]:
         """dPi_N and dPi_F of the stages, in solver order."""
@@ -166,7 +176,7 @@ def held(
     _, _, P_N, P_F = dynamics.split(P)
     _, _, _, before = dynamics.split(gamma_n)
     size = jnp.max(jnp.abs(dPi_N), initial=0.0)
-    pushes = of_balls(dynamics, closed & jnp.all(dPi_N >= -1e-10 * size, axis=0))
+    pushes = of_balls(dynamics, closed & (P_N >= 0.0) & jnp.all(dPi_N >= -1e-10 * size, axis=0))
     forwards = jnp.all(jnp.stack([laws.set.dot(g, before) > 0.0 for g in gamma_F]), axis=0)
     inside = laws.set.norm(P_F) <= laws.radii(P_N, dt) * (1.0 + 1e-12)
     return pushes & jnp.where(modes.slip, forwards, inside)
