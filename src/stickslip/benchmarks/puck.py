@@ -1,0 +1,90 @@
+"""A puck slides across an inclined plane, curves downhill and stops: turning slip with a closed form.
+
+q = (x, y, z) with x downhill, y across and z normal to the plane of inclination alpha. With psi the angle from downhill to
+the velocity and kappa = mu/tan(alpha), speed and direction obey dv/dt = g sin(alpha) (cos(psi) - kappa) and
+v dpsi/dt = -g sin(alpha) sin(psi). In X = tan(psi/2) everything integrates:
+
+    v = C/2 X^(kappa-1) (1 + X^2),    t = C/(2 g sin(alpha)) [X^(kappa-1)/(kappa-1) + X^(kappa+1)/(kappa+1)]  from X to X_0
+    x = C^2/(4 g sin(alpha)) [X^(2 kappa-2)/(2 kappa-2) - X^(2 kappa+2)/(2 kappa+2)]
+    y = C^2/(2 g sin(alpha)) [X^(2 kappa-1)/(2 kappa-1) + X^(2 kappa+1)/(2 kappa+1)]
+
+For kappa > 1 the puck stops, at X = 0.
+"""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import brentq
+
+from ..laws import Contact, Coulomb
+from ..methods import LobattoIIIAB
+from ..system import System
+from .base import Benchmark
+
+G, ALPHA, MU = 9.81, math.radians(20.0), 0.5
+SPEED, PSI = 2.0, math.radians(100.0)
+
+
+class Puck(System):
+    m: float = 1.0
+    gravity: float = G
+    alpha: float = ALPHA
+    mu: float = MU
+
+    def M(self, t, q):
+        return self.m * jnp.eye(3)
+
+    def h(self, t, q, u):
+        return self.m * self.gravity * jnp.array([jnp.sin(self.alpha), 0.0, -jnp.cos(self.alpha)])
+
+    def g_N(self, t, q):
+        return q[2:]
+
+    def gamma_F(self, t, q, u):
+        return u[:2]
+
+    @property
+    def laws(self):
+        return (Contact(friction=Coulomb(self.mu, dim=2)),)
+
+    def energy(self, t, q, u):
+        return 0.5 * self.m * u @ u - q @ self.h(t, q, u)
+
+
+KAPPA = MU / math.tan(ALPHA)
+X_0 = math.tan(PSI / 2)
+C = 2.0 * SPEED / (X_0 ** (KAPPA - 1) * (1.0 + X_0**2))
+
+
+def _time(X: float) -> float:
+    def antiderivative(X):
+        return X ** (KAPPA - 1) / (KAPPA - 1) + X ** (KAPPA + 1) / (KAPPA + 1)
+
+    return C / (2 * G * math.sin(ALPHA)) * (antiderivative(X_0) - antiderivative(X))
+
+
+def exact(t: float) -> np.ndarray:
+    """(x, y, v_x, v_y) of the benchmark at a time; at rest from the stop on."""
+
+    def moved(X):
+        k, scale = KAPPA, C**2 / (4 * G * math.sin(ALPHA))
+        x = X ** (2 * k - 2) / (2 * k - 2) - X ** (2 * k + 2) / (2 * k + 2)
+        y = X ** (2 * k - 1) / (2 * k - 1) + X ** (2 * k + 1) / (2 * k + 1)
+        return scale * np.array([x, 2.0 * y])
+
+    X = brentq(lambda X: _time(X) - t, 0.0, X_0, xtol=1e-15, rtol=1e-15) if t < _time(0.0) else 0.0
+    v, psi = C / 2 * X ** (KAPPA - 1) * (1 + X**2), 2 * math.atan(X)
+    return np.concatenate([moved(X_0) - moved(X), [v * math.cos(psi), v * math.sin(psi)]])
+
+
+def load(case: int = 1) -> Benchmark:
+    stop = _time(0.0)
+    reference = {"source": "closed form", "stop_time": stop, "rest": tuple(exact(stop)[:2]), "exact": exact}
+    return Benchmark(
+        "puck", case, Puck(), jnp.zeros(3), jnp.array([SPEED * math.cos(PSI), SPEED * math.sin(PSI), 0.0]),
+        t1=1.2 * stop, dt=2.5e-3, method=LobattoIIIAB(3), source="sliding on an incline, closed form", reference=reference,
+    )  # fmt: skip
+
+
+CASES = (1,)
