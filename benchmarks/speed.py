@@ -15,8 +15,9 @@ import jax.numpy as jnp
 
 import naive
 import stickslip as ss
+from stickslip.loop import Clock, begin, chunk
 from stickslip.methods import REGISTRY
-from stickslip.simulate import Clock, _begin, _chunk, with_solver
+from stickslip.simulate import with_solver
 from stickslip.validate import as_parameters
 
 STEPS, REPEAT = 1000, 15
@@ -33,10 +34,10 @@ def prepare(b, method):
     system = as_parameters(b.system)
     quick = with_solver(method, method.solver.first_try())
     clock = Clock(*(jnp.asarray(float(a)) for a in (0.0, STEPS * b.dt, b.dt)), jnp.asarray(STEPS))
-    carry, *_ = _begin(system, quick, clock, b.q0, b.u0)
+    carry, *_ = begin(system, quick, clock, b.q0, b.u0)
 
     def run():
-        out, _ = _chunk(system, quick, clock, carry, jnp.asarray(STEPS))
+        out, _ = chunk(system, quick, clock, carry, jnp.asarray(STEPS))
         assert int(out.k) == STEPS
         return out
 

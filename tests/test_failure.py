@@ -103,14 +103,14 @@ def test_wrong_types_are_refused():
         ({"q0": ((0.0, 1.0, 0.0),)}, "q0 must be a vector"),
         ({"dt": 0.0}, "dt must be positive, got 0"),
         ({"dt": -1.0}, "dt must be positive, got -1"),
-        ({"dt": None}, "dt is missing"),
+        ({"dt": None}, "neither dt nor stepsize is given"),
         ({"dt": np.nan}, "dt must be finite"),
         ({"t1": 0.0}, "t1 must be larger than t0"),
         ({"t1": -1.0}, "t1 must be larger than t0"),
         ({"q0": (0.0, 0.05, 0.0)}, r"the start penetrates: g_N\[0\] = -5.000e-02"),
         ({"q0": (0.0, 0.1, 0.0), "u0": (0.0, -1.0, 0.0)}, "contact 0 is closed at the start but approaches"),
         ({"max_steps": 0}, "max_steps must be at least 1"),
-        ({"stepsize": 1}, "fixed steps only"),
+        ({"stepsize": ss.SwitchingPoints(1e-3, 1e-2)}, "both given"),
     ],
 )
 def test_a_bad_start_is_refused_by_name_and_value(options, words):

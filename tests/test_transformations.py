@@ -105,12 +105,12 @@ def test_time_may_start_anywhere(method):
 
 
 def test_a_new_value_of_a_parameter_needs_no_new_compilation():
-    from stickslip.simulate import _chunk
+    from stickslip.loop import chunk
 
     end("rattle", mu=0.11)
-    before = _chunk._cached._cache_size()
+    before = chunk._cached._cache_size()
     end("rattle", mu=0.12)
-    assert _chunk._cached._cache_size() == before
+    assert chunk._cached._cache_size() == before
 
 
 class DampedPendulum(ss.System):
