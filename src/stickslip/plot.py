@@ -179,3 +179,16 @@ def switching_points(curves: dict[tuple[str, int], Any], file: str | Path) -> No
     for axis in (a, c):
         axis.legend(fontsize=7)
     _finish(figure, file)
+
+
+def work_precision(curves: dict[str, np.ndarray], title: str, file: str | Path) -> None:
+    """Errors over times, one line a method: (errors, seconds) by row; printed laws are dashed."""
+    figure, ((a,),) = _axes(1, 1, title, (7.5, 4.6))
+    colors: dict[str, str] = {}
+    for name, rows in curves.items():
+        color = colors.setdefault(name.split(",")[0], COLORS[len(colors)])
+        a.loglog(1e3 * rows[:, 1], rows[:, 0], "o--" if "integrated" in name else "o-", ms=4, lw=1, color=color, label=name)
+    a.axhline(1e-8, color="k", lw=0.6, ls=":")
+    a.set(xlabel="time in ms (compiled, one core)", ylabel="largest error in q")
+    a.legend(fontsize=7)
+    _finish(figure, file)

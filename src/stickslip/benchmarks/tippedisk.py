@@ -2,8 +2,8 @@
 
 Spun about an in-plane axis the disk raises its centre of gravity until it spins inverted. One contact of a thin disk
 with a plane, Coulomb-Contensou friction (three-dimensional ball), unit quaternion. q = (r_OS, p), u = (v_S in I,
-omega in K). The contact stays closed, so the motion is smooth and its reference converged to nine digits. The printed
-friction law of the schemes is first order here: the slip direction turns.
+omega in K). The contact stays closed, so the motion is smooth and its reference converged to nine digits. The slip
+direction turns: printed friction laws are first order here.
 """
 
 import jax.numpy as jnp

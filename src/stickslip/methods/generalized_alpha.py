@@ -17,8 +17,10 @@ the velocity at the start of the step, as everywhere in this library, where the 
 The auxiliary ab is the acceleration at t_n + (alpha_m - alpha_f) dt. The first one is taken there (the paper's footnote to
 section 9): with ab_0 = a_0 the forces oscillate at first.
 
-Measured: order 2 in q, u and la on contact that slides in one direction and on bilateral constraints; order 1 in turning
-slip, because P_F is tied to the direction at the end.
+(112) ties P_F to the direction at the end, which is first order where slip turns. A contact that slips without an impact has
+instead La_F = -mu La_N gamma_F/|gamma_F| (`spatial_friction`); (112) with friction="integrated".
+
+Measured: order 2 in q, u and la on persistent contact and on bilateral constraints.
 
 G. Capobianco, J. Harsch, S. R. Eugster, R. I. Leine, A nonsmooth generalized-alpha method for mechanical systems with
 frictional contact, Int. J. Numer. Methods Eng. 122 (2021), doi:10.1002/nme.6801 (S2).

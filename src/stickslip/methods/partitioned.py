@@ -14,7 +14,9 @@ shift between gaps and percussions. A contact is active as in the converged last
 `form="momentum"` is S1's variational form, p_i = M(Q_i) U_i = p_n + sum_j â_ij (h + M_dot U + W dPi/h) h: the same for
 constant M, the same order otherwise; it needs q_dot = u.
 
-Measured: order 2s - 2 in q and u on bilateral constraints and on contact that slides in one direction.
+Friction of contacts that persist, and gamma, are those of `spatial_friction`; as above with friction="integrated".
+
+Measured: order 2s - 2 in q and u on bilateral constraints and on persistent contact, sliding or sticking.
 G. Capobianco, J. Harsch, S. Leyendecker, Lobatto-type variational integrators for mechanical systems with frictional
 contact, Comput. Methods Appl. Mech. Engrg. (S1); J. Breuling, thesis, University of Stuttgart, 2024 (S3), chapter 5;
 L. Jay, SIAM J. Numer. Anal. 33 (1996), doi:10.1137/0733019.

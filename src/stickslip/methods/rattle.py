@@ -11,7 +11,10 @@
 
 R = Delta P^1st and S = Delta P^2nd of the paper. A contact is active if it is so in the converged position stage,
 {r g_N - R_N <= 0} (S1 (67)): the sign of g_N itself is round-off there. Measured: order 2 in q and u while contacts
-persist and slip keeps its direction, 1 across impacts and transitions; percussions order 1.
+persist, 1 across impacts and transitions; percussions order 1.
+
+Friction is that of `spatial_friction` where contacts persist: each half step opposes its own slip, sticking is
+gamma_F(q_n, u_n+1/2) + gamma_F(q_n+1, u_n+1/2) = 0, and gamma = 0 likewise. (34), (36), (29a) with friction="integrated".
 
 J. Breuling, G. Capobianco, S. R. Eugster, R. I. Leine, A nonsmooth RATTLE algorithm for mechanical systems with
 frictional unilateral constraints, Nonlinear Analysis: Hybrid Systems 52 (2024), doi:10.1016/j.nahs.2024.101469 (S0).

@@ -193,6 +193,7 @@ def settle(modes: Modes, attempt: Callable[[Modes], Outcome]) -> Step:
     """(b)-(d): the step with these modes, then without those that did not hold, until all others do."""
     if not modes.slip.shape[0]:
         return attempt(modes).step
+    attempt = jax.jit(attempt)  # traced once, for its shapes and for the loop
     shapes = jax.eval_shape(attempt, modes)
     nothing = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes.step)
 

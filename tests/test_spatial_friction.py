@@ -1,0 +1,328 @@
+"""Friction stage by stage: the full order where slip turns and where turning bodies roll, and nothing lost elsewhere."""
+
+from functools import lru_cache
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import stickslip as ss
+from conftest import slope
+from stickslip.benchmarks.puck import exact
+from stickslip.methods import REGISTRY
+from stickslip.rigid import rotation_matrix
+
+# At these accuracies the tolerance of the solver must not show.
+PRECISE = ss.Automatic(newton=ss.SemismoothNewton(atol=1e-15))
+TIPPEDISK = {  # errors in q at 50, 100, 200 steps: of the stagewise and of the printed law, from prototypes of these laws
+    "lobatto2": (2, (8.1e-4, 2.0e-4, 5.1e-5), (2.1e-3, 7.1e-4, 2.7e-4)),
+    "lobatto3": (4, (4.8e-8, 3.0e-9, 1.9e-10), (8.0e-4, 4.0e-4, 2.0e-4)),
+    "radau2": (3, (5.4e-6, 6.8e-7, 8.5e-8), (7.4e-4, 3.8e-4, 1.9e-4)),
+    "radau3": (5, (1.5e-9, 5.2e-11, 2.0e-12), (7.4e-4, 3.8e-4, 1.9e-4)),
+}
+
+
+@lru_cache
+def tippedisk(method, steps, friction="stagewise"):
+    b = ss.benchmarks.load("tippedisk")
+    chosen = REGISTRY[method](friction=friction, solver=PRECISE)
+    return ss.simulate(b.system, chosen, b.q0, b.u0, t1=0.1, dt=0.1 / steps).q[:: steps // 50]
+
+
+def tippedisk_errors(method, friction):
+    return [np.abs(tippedisk(method, n, friction) - tippedisk("radau3", 800)).max() for n in (50, 100, 200)]
+
+
+def test_the_reference_of_the_tippedisk_is_the_independent_one():
+    q = tippedisk("radau3", 800)[-1]
+    assert q[2] == pytest.approx(0.042516205186604, abs=1e-13)
+    assert np.arccos(1 - 2 * (q[4] ** 2 + q[5] ** 2)) == pytest.approx(1.562154490482, abs=2e-11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", TIPPEDISK)
+def test_tippedisk_has_the_full_order(method):
+    order, stagewise, _ = TIPPEDISK[method]
+    errors = tippedisk_errors(method, "stagewise")
+    assert slope(1.0 / np.array([50, 100, 200]), errors) == pytest.approx(order, abs=0.3)
+    assert np.all(np.array(errors) < 1.15 * np.array(stagewise))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["lobatto2", "radau2"])
+def test_the_printed_law_is_first_order_on_the_tippedisk(method):
+    """Negative control, and `friction="integrated"` reproduces the papers' schemes."""
+    errors = tippedisk_errors(method, "integrated")
+    assert errors == pytest.approx(TIPPEDISK[method][2], rel=0.03)
+    assert slope(1.0 / np.array([50, 100, 200]), errors) < 1.6
+
+
+@pytest.mark.slow
+def test_two_stages_at_a_thousandth_beat_moreau_at_a_hundred_thousandth_a_hundred_times():
+    b = ss.benchmarks.load("tippedisk")
+    moreau = ss.simulate(b.system, ss.MoreauMidpoint(), b.q0, b.u0, t1=0.1, dt=1e-5).q[::200]
+    error = np.abs(moreau - tippedisk("radau3", 800)).max()
+    for method in ("radau2", "lobatto3"):
+        assert np.abs(tippedisk(method, 100) - tippedisk("radau3", 800)).max() < error / 100
+
+
+# -- rolling: a contact that sticks on a body that turns ---------------------------------------------------------------
+
+
+def disc_error(method, steps):
+    b = ss.benchmarks.load("rolling-disc")
+    sol = ss.simulate(b.system, method, b.q0, b.u0, t1=b.t1, dt=b.t1 / steps)
+    normal = np.asarray(rotation_matrix(jnp.asarray(sol.q[-1, 3:])))[:, 2]
+    assert np.linalg.norm(sol.P_F[1:], axis=1) == pytest.approx(0.3786 * sol.P_N[1:, 0], rel=0.02)  # well inside its cone
+    return max(np.abs(sol.q[-1, :3] - b.q0[:3]).max(), np.abs(normal - np.array(b.reference["normal"])).max())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("stages", "order", "printed"), [(2, 2, 1), (3, 4, 3)])
+def test_rolling_disc_returns_with_the_full_order(stages, order, printed):
+    steps = np.array([250, 500, 1000])
+    errors = [disc_error(ss.LobattoIIIAB(stages), n) for n in steps]
+    assert slope(1 / steps, errors) == pytest.approx(order, abs=0.1)
+    control = [disc_error(ss.LobattoIIIAB(stages, friction="integrated"), n) for n in steps]
+    assert slope(1 / steps, control) == pytest.approx(printed, abs=0.2)
+    assert np.all(np.array(control) > 5 * np.array(errors))
+
+
+class KnifeEdge(ss.System):
+    """A skate on an incline, q = (x, y, phi): a bilateral constraint on velocity level that turns."""
+
+    def M(self, t, q):
+        return jnp.eye(3)
+
+    def h(self, t, q, u):
+        return jnp.array([2.0, 0.0, 0.0])
+
+    def gamma(self, t, q, u):
+        return jnp.array([jnp.sin(q[2]) * u[0] - jnp.cos(q[2]) * u[1]])
+
+
+def knife_edge(t, omega):
+    return np.array([np.sin(omega * t) ** 2, omega * t - np.sin(2 * omega * t) / 2]) / omega**2
+
+
+@pytest.mark.parametrize(
+    ("make", "order", "printed"),
+    [(ss.Rattle, 2, 1), (lambda **k: ss.LobattoIIIAB(2, **k), 2, 1), (lambda **k: ss.LobattoIIIAB(3, **k), 4, 3)],
+    ids=["rattle", "lobatto2", "lobatto3"],
+)
+def test_constraints_on_velocity_level_have_the_full_order(make, order, printed):
+    """A skate with given spin omega = 3: x and y in closed form."""
+    steps, omega = np.array([16, 32, 64]), 3.0
+
+    def errors(method):
+        sols = [ss.simulate(KnifeEdge(), method, [0, 0, 0], [0, 0, omega], t1=1.0, dt=1 / n) for n in steps]
+        return [np.abs(s.q[-1, :2] - knife_edge(1.0, omega)).max() for s in sols]
+
+    assert slope(1 / steps, errors(make())) == pytest.approx(order, abs=0.2)
+    assert slope(1 / steps, errors(make(friction="integrated"))) < order - 0.5
+
+
+# -- the puck: turning slip in closed form, then rest ------------------------------------------------------------------
+
+
+def test_the_closed_form_of_the_puck_obeys_its_equations():
+    b = ss.benchmarks.load("puck")
+    assert exact(0.0) == pytest.approx(np.concatenate([b.q0[:2], b.u0[:2]]), abs=1e-12)
+    t, h = 0.3, 1e-5
+    x, before, after = exact(t), exact(t - h), exact(t + h)
+    assert (after[:2] - before[:2]) / (2 * h) == pytest.approx(x[2:], abs=1e-8)
+    slip = x[2:] / np.linalg.norm(x[2:])
+    g, alpha, mu = 9.81, np.radians(20.0), 0.5
+    assert (after[2:] - before[2:]) / (2 * h) == pytest.approx(
+        g * np.array([np.sin(alpha), 0]) - mu * g * np.cos(alpha) * slip, abs=1e-7
+    )
+
+
+def puck_errors(method, steps):
+    """In position, speed and direction of motion at 0.8 of the time it takes to stop."""
+    b = ss.benchmarks.load("puck")
+    t = 0.8 * b.reference["stop_time"]
+    x, out = exact(t), []
+    for n in steps:
+        sol = ss.simulate(b.system, method, b.q0, b.u0, t1=t, dt=t / n)
+        u = sol.u[-1, :2]
+        speed = np.linalg.norm(u) - np.linalg.norm(x[2:])
+        out.append((np.abs(sol.q[-1, :2] - x[:2]).max(), abs(speed), abs(np.arctan2(u[1], u[0]) - np.arctan2(x[3], x[2]))))
+    return np.array(out).T
+
+
+ORDERS = {
+    "rattle": 2, "lobatto2": 2, "lobatto3": 4, "radau2": 3, "radau3": 5, "lobattoc2": 2, "lobattoc3": 4, "trbdf2": 2,
+    "trx2": 2, "trtheta": 2, "generalized-alpha": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_puck_has_the_full_order_in_position_speed_and_direction(name):
+    steps = np.array([20, 40, 80]) if ORDERS[name] > 2 else np.array([40, 80, 160])
+    for errors in puck_errors(REGISTRY[name](solver=PRECISE), steps):
+        assert slope(1 / steps, errors) == pytest.approx(ORDERS[name], abs=0.3)
+
+
+@pytest.mark.parametrize("name", ["lobatto3", "generalized-alpha"])
+def test_puck_is_first_order_with_the_printed_law(name):
+    steps = np.array([40, 80, 160])
+    for errors in puck_errors(REGISTRY[name](friction="integrated"), steps)[[0, 2]]:
+        assert slope(1 / steps, errors) == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize("name", ["rattle", "lobatto3", "radau2", "generalized-alpha"])
+def test_puck_comes_to_rest_where_it_should(name):
+    b = ss.benchmarks.load("puck")
+    sol = ss.simulate(b.system, REGISTRY[name](), b.q0, b.u0, t1=b.t1, dt=b.dt)
+    assert sol.q[-1, :2] == pytest.approx(np.array(b.reference["rest"]), abs=1e-5)
+    stopped = sol.t > b.reference["stop_time"] + 2 * b.dt
+    assert np.abs(sol.u[stopped]).max() < 1e-10
+    printed = ss.simulate(b.system, REGISTRY[name](friction="integrated"), b.q0, b.u0, t1=b.t1, dt=b.dt)
+    assert np.abs(printed.q[-1, :2] - np.array(b.reference["rest"])).max() > 1e-3
+
+
+# -- deciding ----------------------------------------------------------------------------------------------------------
+
+
+def obeys_the_laws(sol):
+    """Percussions push, stay in their cones and take energy: true of both laws."""
+    laws = sol.system.laws
+    mu = laws[0].friction[0].mu
+    n = len(laws)
+    scale = np.ones(sol.P_F.shape[1] // n)
+    if isinstance(laws[0].friction[0], ss.CoulombContensou):
+        scale[2] = 1.0 / (3 * np.pi * laws[0].friction[0].radius / 16)
+    P_F = np.linalg.norm(sol.P_F.reshape(-1, n, len(scale)) * scale, axis=2)
+    return bool(np.all(sol.P_N >= -1e-12) and np.all(P_F <= float(mu) * sol.P_N * (1 + 1e-9) + 1e-13))
+
+
+def random_start(name, rng):
+    b = ss.benchmarks.load(name)
+    q0, u0 = np.array(b.q0), np.array(b.u0)
+    if name == "tippedisk":  # another spin, with the contact as slow in normal direction as it is
+        u0 = u0 * rng.uniform(0.2, 1.5)
+    elif name == "puck":
+        u0[:2] = rng.normal(size=2) * 10.0 ** rng.uniform(-3, 1)
+        q0[2] = rng.choice([0.0, 0.01])
+    else:
+        q0[2] += rng.uniform(0.0, 0.02)
+        u0 = u0 + rng.normal(size=u0.shape) * np.abs(u0).max() * 0.3
+        u0[2] = abs(u0[2]) if name == "tetrahedron" else 0.0
+    return b, q0, u0
+
+
+class SpatialBall(ss.rigid.SpatialBody):
+    """A ball on a plane, with sliding friction and, coupled to it or apart from it, pivoting."""
+
+    law: ss.laws.FrictionLaw
+    m: float = 1.0
+    r: float = 0.1
+    gravity: float = 9.81
+
+    @property
+    def inertia(self):
+        return 0.4 * self.m * self.r**2 * jnp.ones(3)
+
+    def g_N(self, t, q):
+        return q[2:3] - self.r
+
+    def gamma_F(self, t, q, u):
+        v = ss.rigid.spatial.velocity_at(q, u, jnp.array([0.0, 0.0, -self.r]))
+        return jnp.array([v[0], v[1], ss.rigid.spatial.omega(q, u)[2]])
+
+    @property
+    def laws(self):
+        friction = self.law if isinstance(self.law, ss.CoulombContensou) else (self.law, ss.Pivoting(0.3 * 0.01))
+        return (ss.Contact(e_N=0.3, friction=friction),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["puck", "tippedisk", "tetrahedron"])
+@pytest.mark.parametrize("method", ["rattle", "radau2"])
+def test_every_step_of_random_runs_ends_in_one_of_the_laws(name, method):
+    if (name, method) == ("tetrahedron", "radau2"):
+        pytest.skip("compiles for a minute; its contacts are run with RATTLE")
+    rng = np.random.default_rng(7)
+    for _ in range(15):
+        b, q0, u0 = random_start(name, rng)
+        sol = ss.simulate(b.system, REGISTRY[method](), q0, u0, t1=0.2, dt=2e-3)
+        assert sol.result == ss.RESULTS.successful
+        assert obeys_the_laws(sol)
+        assert sol.g_N().min() > -1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [ss.Coulomb(0.3, dim=2), ss.CoulombContensou(0.3, 0.01)], ids=["pivoting", "contensou"])
+def test_every_step_of_random_rolling_balls_ends_in_one_of_the_laws(law):
+    rng = np.random.default_rng(8)
+    ball = SpatialBall(law)
+    for k in range(15):
+        u0 = np.concatenate([rng.normal(size=2), [0.0], 10 * rng.normal(size=3)])
+        q0 = [0.0, 0.0, 0.1 + 0.02 * (k % 2), 1.0, 0.0, 0.0, 0.0]
+        sol = ss.simulate(ball, ss.Rattle(), q0, u0, t1=0.5, dt=5e-3)
+        assert sol.result == ss.RESULTS.successful
+        E = sol.energy()
+        assert np.all(np.diff(E) < 1e-9)
+        v = np.array([ball.gamma_F(0.0, q, u)[:2] for q, u in zip(sol.q[-3:], sol.u[-3:], strict=True)])
+        if sol.P_N[-1, 0] > 0 and np.abs(v).max() < 1e-9:  # rolling: stays so
+            assert np.abs(v).max() < 1e-10
+
+
+class Sledge(ss.System):
+    """A bar on two feet with friction, in the plane: q = (x, y, phi). ``order``: in which order its feet are listed."""
+
+    order: tuple = eqx.field(static=True)
+
+    def M(self, t, q):
+        return jnp.diag(jnp.array([1.0, 1.0, 0.1]))
+
+    def h(self, t, q, u):
+        return jnp.array([4.0 * jnp.sin(5.0 * t), -9.81, 8.0 * jnp.cos(7.0 * t)])
+
+    def _feet(self, q):
+        return jnp.array([[-0.5, -0.2], [0.5, -0.2]])[jnp.array(self.order)]
+
+    def g_N(self, t, q):
+        f = self._feet(q)
+        return q[1] + jnp.sin(q[2]) * f[:, 0] + jnp.cos(q[2]) * f[:, 1]
+
+    def gamma_F(self, t, q, u):
+        f = self._feet(q)
+        return u[0] - u[2] * (jnp.sin(q[2]) * f[:, 0] + jnp.cos(q[2]) * f[:, 1])
+
+    @property
+    def laws(self):
+        mus = [0.2, 0.4]
+        return tuple(ss.Contact(e_N=0.2, friction=ss.Coulomb(mus[i])) for i in self.order)
+
+
+@pytest.mark.parametrize("name", ["rattle", "radau2"])
+def test_the_order_of_contacts_does_not_matter(name):
+    a, b = (
+        ss.simulate(Sledge(order), REGISTRY[name](), [0.0, 0.2, 0.0], [0.0, 0.0, 0.0], t1=2.0, dt=5e-3)
+        for order in ((0, 1), (1, 0))
+    )
+    assert a.q == pytest.approx(b.q, abs=1e-8)
+    assert a.P_N == pytest.approx(b.P_N[:, ::-1], abs=1e-8)
+    assert a.P_N.min(axis=1).max() > 0  # both feet push at times, and at times one has left
+    assert a.g_N().max() > 1e-6
+
+
+@pytest.mark.parametrize("benchmark", ["bouncing-ball", "mass-on-slope"])
+def test_iterations_are_about_those_of_the_printed_law(kind, benchmark):
+    if kind in ("moreau", "shifted-moreau"):
+        pytest.skip("has no stages")
+    b = ss.benchmarks.load(benchmark, 2)
+    means = []
+    for friction in ("stagewise", "integrated"):
+        sol = ss.simulate(b.system, REGISTRY[kind](friction=friction), b.q0, b.u0, t1=b.t1, dt=b.dt)
+        means.append(sol.stats.newton_iterations.sum(axis=1).mean())
+    assert means[0] < 1.3 * means[1]
+
+
+def test_a_law_that_does_not_exist_is_refused():
+    for make in (ss.Rattle, ss.RadauIIA, ss.LobattoIIIAB, ss.LobattoIIIC, ss.SDIRK2, ss.TRTheta, ss.GeneralizedAlpha):
+        with pytest.raises(ValueError, match="stagewise"):
+            make(friction="spatial")
