@@ -10,15 +10,15 @@ from conftest import at, slope
 DT = 2e-3
 
 
-def go(name, rho_inf, dt, t1=None, case=1, solver=None, **options):
+def go(name, rho_inf, dt, t1=None, case=1, solver=None, friction="stagewise", **options):
     b = ss.benchmarks.load(name, case, **options)
-    method = ss.GeneralizedAlpha(rho_inf) if solver is None else ss.GeneralizedAlpha(rho_inf, solver=solver)
+    method = ss.GeneralizedAlpha(rho_inf, friction=friction, solver=solver or ss.Automatic())
     return b, ss.simulate(b.system, method, b.q0, b.u0, t1=t1 or b.t1, dt=dt)
 
 
 @pytest.mark.parametrize(("case", "Lambda_F", "la_F"), [(2, -0.8404284622, -1.962), (3, -2.0 / 7.0, 0.0)])
 def test_ball_forces_and_impulses_are_told_apart(case, Lambda_F, la_F):
-    b, sol = go("bouncing-ball", 0.5, DT, case=case, solver=ss.SemismoothNewton())
+    b, sol = go("bouncing-ball", 0.5, DT, case=case, solver=ss.SemismoothNewton(), friction="integrated")
     hit = int(np.argmax(sol.P_N[:, 0] > 0))
     assert sol.t[hit] == pytest.approx(b.reference["impact_time"], abs=DT)
     assert sol.Lambda_N[hit, 0] == pytest.approx(4.2021, abs=9.81 * DT)
@@ -102,22 +102,23 @@ def test_no_penetration_on_curves_and_through_the_catastrophe(name, rho_inf, dt,
 
 
 def test_slider_crank_takes_few_iterations_and_holds_all_levels():
-    _, sol = go("slider-crank", 0.9, 1e-4, t1=0.03, solver=ss.SemismoothNewton())
+    # the paper's law: with the stagewise one, a step that changes its mode is made twice and counts both
+    _, sol = go("slider-crank", 0.9, 1e-4, t1=0.03, solver=ss.SemismoothNewton(), friction="integrated")
     properties.no_penetration(sol)
     properties.bilateral_constraints_hold(sol)
     assert sol.stats.newton_iterations.max() <= 8
 
 
 def test_tippe_top_inverts_as_the_reference():
-    b, sol = go("tippe-top", 0.5, 1e-4, solver=ss.SemismoothNewton())
+    b, sol = go("tippe-top", 0.9, 5e-4)
     properties.no_penetration(sol)
     theta = np.arccos(1.0 - 2.0 * (sol.q[:, 4] ** 2 + sol.q[:, 5] ** 2))
     for t, value in b.reference["theta"].items():
-        assert theta[at(sol, t)] == pytest.approx(value, rel=2e-2)
+        assert theta[at(sol, t)] == pytest.approx(value, rel=1e-2)
     stem = sol.t[int(np.argmax(sol.P_N[:, 1] > 0))]
     assert stem == pytest.approx(b.reference["stem_time"], abs=1e-2)
     assert theta.max() > 3.0
-    assert sol.stats.newton_iterations.max() <= 8
+    assert sol.stats.newton_iterations.mean() < 4.0
 
 
 def contacts(sol):

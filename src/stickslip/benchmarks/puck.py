@@ -83,7 +83,8 @@ def load(case: int = 1) -> Benchmark:
     reference = {"source": "closed form", "stop_time": stop, "rest": tuple(exact(stop)[:2]), "exact": exact}
     return Benchmark(
         "puck", case, Puck(), jnp.zeros(3), jnp.array([SPEED * math.cos(PSI), SPEED * math.sin(PSI), 0.0]),
-        t1=1.2 * stop, dt=2.5e-3, method=LobattoIIIAB(3), source="sliding on an incline, closed form", reference=reference,
+        t1=1.2 * stop, dt=2.5e-3, method=LobattoIIIAB(stages=3), source="sliding on an incline, closed form",
+        reference=reference,
     )  # fmt: skip
 
 

@@ -58,8 +58,8 @@ def load(case: int = 1) -> Benchmark:
     reference = {"source": "closed form", "precession": rate, "period": period, "normal": tuple(normal), "radius": RHO}
     return Benchmark(
         "rolling-disc", case, system, jnp.concatenate([jnp.array([RHO, 0.0, r * math.sin(THETA)]), p]),
-        jnp.concatenate([jnp.array([0.0, rate * RHO, 0.0]), omega]), t1=period, dt=period / 500, method=LobattoIIIAB(3),
-        source="steady precession of a thin disc", reference=reference,
+        jnp.concatenate([jnp.array([0.0, rate * RHO, 0.0]), omega]), t1=period, dt=period / 500,
+        method=LobattoIIIAB(stages=3), source="steady precession of a thin disc", reference=reference,
     )  # fmt: skip
 
 

@@ -47,6 +47,9 @@ class _Held(NamedTuple):
     linearisation: Any
 
 
+OPTIONAL_ITERATIONS = 10
+
+
 class Guided(NamedTuple):
     """What `Automatic` adds to a problem to reach a solution that Newton does not find by itself."""
 
@@ -89,6 +92,10 @@ class SemismoothNewton(Solver):
         )
         return solve, s
 
+    def _limit(self, problem: Problem) -> Array:
+        """Iterations: fewer where the caller has another problem to try, and this one is smooth or wrong."""
+        return jnp.where(problem.inclusions.optional, min(OPTIONAL_ITERATIONS, self.max_iterations), self.max_iterations)
+
     def _scales(self, problem: Problem, start: Point, guided: Guided | None) -> Array:
         unknowns = start.x.shape[0] + start.y.shape[0]
         own = weights(start.rows, unknowns, problem.size(start.y), problem.noise(), self.atol, self.rtol)
@@ -104,7 +111,7 @@ class SemismoothNewton(Solver):
 
         def unfinished(state):
             _, e, k = state
-            return ((e >= 1.0) | (forced & (k == 0))) & (k < self.max_iterations)
+            return ((e >= 1.0) | (forced & (k == 0))) & (k < self._limit(problem))
 
         def step(state):
             at, _, k = state
@@ -140,7 +147,7 @@ class SemismoothNewton(Solver):
 
         def unfinished(state):
             _, _, e, k, _ = state
-            return ((e >= 1.0) | (forced & (k == 1))) & (k <= self.max_iterations)
+            return ((e >= 1.0) | (forced & (k == 1))) & (k <= self._limit(problem))
 
         def step(state):
             at, s, e_before, k, held = state
@@ -151,8 +158,8 @@ class SemismoothNewton(Solver):
             s = jnp.where(k == 0, self._scales(problem, at, guided), s)
             e = squared_norm(at.rows / s)
             changed = ~jnp.all(at.active.normal == held.active.normal) | ~jnp.all(at.active.stick == held.active.stick)
-            # squared: a factor of ten in the norm
-            stale = ((e >= 1.0) | forced) & ((k == 0) | changed | (e > 0.01 * e_before))
+            # squared: a factor of thirty in the norm
+            stale = ((e >= 1.0) | forced) & ((k == 0) | changed | (e > 1e-3 * e_before))
             held = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
             return at._replace(aux=None), s, e, k + 1, held
 
