@@ -322,6 +322,35 @@ def test_iterations_are_about_those_of_the_printed_law(kind, benchmark):
     assert means[0] < 1.3 * means[1]
 
 
+class Passing(ss.System):
+    """A mass slides on the floor into a wall; its inertia passes the impact on to the floor."""
+
+    def M(self, t, q):
+        return jnp.array([[1.0, 0.0, -0.5], [0.0, 1.0, 0.0], [-0.5, 0.0, 1.0]])
+
+    def h(self, t, q, u):
+        return jnp.array([0.0, 0.0, -9.81])
+
+    def g_N(self, t, q):
+        return jnp.array([q[2], 1.0 - q[0]])
+
+    def gamma_F(self, t, q, u):
+        return u[:2]
+
+    @property
+    def laws(self):
+        return ss.Contact(friction=ss.Coulomb(0.3, dim=2)), ss.Contact()
+
+
+@pytest.mark.parametrize("name", ["rattle", "lobatto3", "radau2", "generalized-alpha"])
+def test_an_impact_that_comes_through_another_contact_obeys_the_impact_law(name):
+    start = [0.9987, 0.0, 0.0], [3.0, 2.0, 0.0]
+    expected = ss.simulate(Passing(), ss.MoreauMidpoint(), *start, t1=0.01, dt=1e-5).u[-1, 1]
+    for dt in (1.1e-4, 3.7e-5):
+        sol = ss.simulate(Passing(), REGISTRY[name](), *start, t1=0.01, dt=dt)
+        assert sol.u[-1, 1] == pytest.approx(expected, abs=5 * dt)
+
+
 def test_a_law_that_does_not_exist_is_refused():
     for make in (ss.Rattle, ss.RadauIIA, ss.LobattoIIIAB, ss.LobattoIIIC, ss.SDIRK2, ss.TRTheta, ss.GeneralizedAlpha):
         with pytest.raises(ValueError, match="stagewise"):

@@ -350,6 +350,58 @@ def test_either_dt_or_stepsize():
         run("falling-mass", ss.Rattle(), dt=1e-2).switching_points()
 
 
+class Block(ss.System):
+    """A block with four contacts in a row, in the plane: more than it needs, so that Newton's method fails at times."""
+
+    def M(self, t, q):
+        return jnp.diag(jnp.array([1.0, 1.0, 0.1]))
+
+    def h(self, t, q, u):
+        return jnp.array([0.0, -9.81, 0.0])
+
+    def g_N(self, t, q):
+        return q[1] + jnp.linspace(-0.5, 0.5, 4) * jnp.sin(q[2]) - 0.2 * jnp.cos(q[2])
+
+    def gamma_F(self, t, q, u):
+        return u[0] - u[2] * (jnp.linspace(-0.5, 0.5, 4) * jnp.sin(q[2]) - 0.2 * jnp.cos(q[2]))
+
+    @property
+    def laws(self):
+        return (ss.Contact(e_N=0.3, friction=ss.Coulomb(0.5)),) * 4
+
+
+def test_time_goes_forward_where_another_solver_has_to_take_over():
+    method = ss.Rattle(solver=ss.Automatic(newton=ss.SemismoothNewton(max_iterations=4)))
+    sol = ss.simulate(Block(), method, [0.0, 0.4, 0.3], [1.0, 0.0, 0.0], t1=0.5, stepsize=ss.SwitchingPoints(1e-4, 1e-2))
+    assert sol.stats.fixed_point_iterations.sum() + sol.stats.newton_iterations.max() > 20  # it had to
+    assert np.all(np.diff(sol.t) > 0.0)
+    assert sol.t[-1] == 0.5
+
+
+@pytest.mark.parametrize("rest", [1.0, 1.2, 1.6, 2.3])
+def test_a_last_step_between_the_sizes_is_made(rest):
+    """What is left to t1 is a little more than a step of dt_min, too little for extrapolation."""
+    b = ss.benchmarks.load("falling-mass")
+    t1 = 1e-3 + rest * 1e-3
+    sol = ss.simulate(b.system, b.method, b.q0, b.u0, t1=t1, stepsize=ss.SwitchingPoints(1e-3, 1e-3), max_steps=100)
+    assert sol.t[-1] == t1
+    assert sol.stats.attempts < 20
+
+
+def test_one_row_too_few_is_told_inside_jit_as_outside():
+    b = ss.benchmarks.load("falling-mass")
+
+    def run(q0, n):
+        return ss.simulate(b.system, b.method, q0, b.u0, t1=0.1, stepsize=b.stepsize, max_steps=n, throw=False)
+
+    n = len(run(b.q0, 10_000).t) - 1
+    assert jax.jit(lambda q: run(q, n).result)(b.q0) == ss.RESULTS.successful
+    short = jax.jit(lambda q: (run(q, n - 1).result, run(q, n - 1).stats.steps))(b.q0)
+    assert short[0] == ss.RESULTS.max_steps_reached
+    assert run(b.q0, n - 1).result == ss.RESULTS.max_steps_reached
+    assert short[1] == n - 1
+
+
 class Broken(ss.System):
     """Forces that end in nan at t = 0.3."""
 

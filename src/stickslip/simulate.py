@@ -123,10 +123,11 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
     if traced:
         if max_steps is None:
             raise ValueError("max_steps is missing: inside jit, vmap or a derivative, stepsize needs a number of rows")
-        state, kept, steps, first = adjusted.whole(system, method, control, t0, t1, q, u, max_steps)
+        state, kept, made, first = adjusted.whole(system, method, control, t0, t1, q, u, max_steps)
         t = jnp.concatenate([t0[None], kept.t])
-        more = kept.order, kept.state, state.attempts, steps
-        return _Outcome(t, kept.row, first, _unless_finished(state.result, state.finished), state.rows, 0.0, more)
+        counts: Any = state.attempts, jnp.minimum(made, max_steps)
+        result = _unless_finished(state.result, state.finished & (made <= max_steps))
+        return _Outcome(t, kept.row, first, result, state.rows, 0.0, (kept.order, kept.state, *counts))
     run = _Run(
         lambda method: adjusted.begin(system, method, control, t0, t1, q, u),
         lambda method, c, size, halve: adjusted.chunk(system, method, control, t1, c, halve, jnp.asarray(2 * size)),
@@ -137,8 +138,9 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
     with meter(progress, 1000, "thousandths") as bar:
         state, kept, result, first = _in_chunks(run, method, times[0], bar)
     if max_steps is not None:
-        result = _unless_finished(result, bool(state.finished) and len(kept.t) <= max_steps)
-        kept = jax.tree.map(lambda a: a[:max_steps], kept)
+        if len(kept.t) > max_steps:  # whatever came after that does not count
+            result, kept = RESULTS.successful, jax.tree.map(lambda a: a[:max_steps], kept)
+        result = _unless_finished(result, bool(state.finished) and float(kept.t[-1]) == times[1] if len(kept.t) else False)
     rows = np.concatenate([[times[0]], kept.t])
     more = kept.order, kept.state, np.asarray(state.attempts), np.asarray(len(kept.t))
     return _Outcome(rows, kept.row, first, result, state.rows, float(state.dt), more)

@@ -74,7 +74,8 @@ class SwitchingPoints(eqx.Module):
         return jnp.where(dt / 2.0 < 3.0 * self.dt_min, self.dt_min, dt / 2.0)
 
     def is_shortest(self, dt: Array) -> Array:
-        return dt <= self.dt_min * (1.0 + EDGE)
+        """dt_min, or a little more where a crumb was added to it."""
+        return dt <= 1.5 * self.dt_min * (1.0 + EDGE)
 
 
 class TimeStep(NamedTuple):
@@ -129,9 +130,11 @@ def _advance(
     """One calculation step, and up to two steps to keep."""
     t, before = c.previous.t_E, c.previous
     stops = jnp.asarray(dynamics.system.switching_times, dtype=float).reshape(-1)
-    target = jnp.minimum(t1, jnp.min(jnp.where(stops > t, stops, jnp.inf), initial=jnp.inf))
+    crumb = 0.5 * control.dt_min
+    ahead = (stops > t + crumb) & (stops < t1 - crumb)
+    target = jnp.minimum(t1, jnp.min(jnp.where(ahead, stops, jnp.inf), initial=jnp.inf))
     dt = jnp.minimum(c.dt, target - t)
-    reached = target - (t + dt) < 0.5 * control.dt_min  # no crumbs
+    reached = target - (t + dt) < crumb
     t_E = jnp.where(reached, target, t + dt)
     dt = jnp.where(reached, target - t, dt)
     final = reached & (target == t1)
@@ -148,7 +151,7 @@ def _advance(
     smooth = solved & attempt.same & (attempt.accurate | shortest)
     resolved = solved & ~attempt.same & shortest & settled
     detected = solved & ~attempt.same & ~resolved
-    over = ~solved & (shortest | (not patient))
+    over = ~solved & shortest
     finished = final & (smooth | resolved)
 
     def pick(condition, a, b):
@@ -172,11 +175,15 @@ def _advance(
 
     first, second = kept(before, spent), kept(actual, pick(keep_previous, nothing, spent))
     pending = jnp.where(smooth, ~finished, c.pending & ~(resolved | detected | over))
-    c = Adjusted(
+    after = Adjusted(
         c.k + keep_previous + keep_actual, accepted, previous, pending, new_dt, t_no_increase,
         pick(keep_previous | keep_actual, nothing, spent), c.attempts + 1, finished, unless(~over, result), rows,
     )  # fmt: skip
-    return c, first, keep_previous, second, keep_actual
+    if patient:
+        return after, first, keep_previous, second, keep_actual
+    # The caller has a better solver: nothing has happened yet.
+    waits = c._replace(result=unless(solved, result), rows=rows, attempts=c.attempts + 1, iterations=spent)
+    return pick(solved, after, waits), first, keep_previous & solved, second, keep_actual & solved
 
 
 def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Array, t1: Array, q, u) -> tuple[Adjusted, Any]:

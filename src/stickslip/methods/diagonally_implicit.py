@@ -158,7 +158,7 @@ class StageByStage(Method):
         slips = [dynamics.gamma_F(t + c[first + i] * dt, *jnp.split(x, [dynamics.nq])) for i, x in enumerate(outs.x)]
         gamma_F = jnp.stack([*slips, dynamics.split(memory.gamma)[3]])
         closed = jnp.all(outs.active.normal, axis=0) & active.normal
-        return Outcome(step, held(dynamics, modes, closed, dynamics.rows_N(dPi), before.gamma, gamma_F, P, dt))
+        return Outcome(step, held(dynamics, modes, before, closed, dynamics.rows_N(dPi), gamma_F, P, dt))
 
     def _same_contact(self, dynamics, carried: Carried, active, friction, memory: Memory) -> Array:
         """Whether the step neither opened, closed nor hit a contact, nor changed between stick, slip and slip back."""

@@ -117,6 +117,8 @@ class Extrapolation(Method):
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         """With steps of a fixed size: the full order in smooth steps, the base method in others."""
+        if self.enduring == "modified":
+            raise ValueError("Extrapolation(enduring='modified') compares dt with dt_min: it needs a stepsize, not dt")
         return self._attempt(dynamics, t, t1, dt, q, u, memory, None).step
 
     def attempt(self, dynamics, t, t1, dt, q, u, memory, sigma, tolerances):

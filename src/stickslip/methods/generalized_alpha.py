@@ -197,7 +197,7 @@ class GeneralizedAlpha(Method):
             return Outcome(step, modes.slip)
         slip = dynamics.split(gamma_end)[3]
         pushes = dynamics.rows_N(jnp.stack([P, la]))
-        return Outcome(step, held(dynamics, modes, active.normal, pushes, memory.gamma, slip[None], P, dt))
+        return Outcome(step, held(dynamics, modes, memory, active.normal, pushes, slip[None], P, dt))
 
 
 def _worst_of_levels(dynamics, at: Places, rows: Array) -> Array:

@@ -113,6 +113,10 @@ class Levels(Inclusions):
             psi_b, jnp.where(active.normal, psi_N, mu_N), jnp.where(set_.expand(active.stick), psi_F, slip),
         ])  # fmt: skip
 
+    def coupled(self, active):
+        slips = jnp.concatenate([jnp.zeros(self.n_bilateral + self.laws.n_N, dtype=bool), self._expanded(self.slip)])
+        return super().coupled(active) | slips
+
     def _expanded(self, of_velocity: Array) -> Array:
         """Flags of the balls on velocity level, for the components of both levels."""
         return self.laws.set.expand(jnp.concatenate([of_velocity, jnp.zeros_like(of_velocity)]))

@@ -134,7 +134,7 @@ class LobattoIIIAB(Method):
             [dynamics.gamma_F(*at) for at in zip(stages.tau, Q, U, strict=True)] + [dynamics.split(gamma)[3]]
         )
         closed = jnp.all(closed, axis=0) & second.active.normal
-        return Outcome(step, held(dynamics, modes, closed, dPi_N, memory.gamma, gamma_F, P, dt))
+        return Outcome(step, held(dynamics, modes, memory, closed, dPi_N, gamma_F, P, dt))
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

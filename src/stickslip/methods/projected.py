@@ -136,8 +136,8 @@ class CoupledStages(Method):
         _, dPi, _ = stages.increments(Q, U, first.y)
         dPi_N, slips = dynamics.rows_N(dPi), [dynamics.gamma_F(*at) for at in zip(stages.tau, Q, U, strict=True)]
         gamma_F = jnp.stack([*slips, dynamics.split(after.gamma)[3]])
-        closed = jnp.all(by_stage, axis=0) & (second or (first,))[-1].active.normal.reshape(-1, dynamics.laws.n_N)[-1]
-        return Outcome(step, held(dynamics, modes, closed, dPi_N, memory.gamma, gamma_F, P, dt))
+        closed = jnp.all(by_stage, axis=0) & (second[-1].active.normal if second else by_stage[-1])
+        return Outcome(step, held(dynamics, modes, memory, closed, dPi_N, gamma_F, P, dt))
 
 
 class RadauIIA(CoupledStages):

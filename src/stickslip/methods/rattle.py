@@ -177,6 +177,5 @@ class Rattle(Method):
             return Outcome(step, modes.slip)
         gamma_F = jnp.stack([dynamics.gamma_F(t, q, um), slip, dynamics.split(gamma)[3]])
         closed = first.active.normal & second.active.normal
-        return Outcome(
-            step, held(dynamics, modes, closed, dynamics.rows_N(jnp.stack([R, S])), memory.gamma, gamma_F, R + S, dt)
-        )
+        dPi_N = dynamics.rows_N(jnp.stack([R, S]))
+        return Outcome(step, held(dynamics, modes, memory, closed, dPi_N, gamma_F, R + S, dt))

@@ -67,10 +67,15 @@ class Contacts(NamedTuple):
         return cls(*contact_state(dynamics, t, q, u))
 
 
-def inherited(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Modes:
-    """(a): what the step before suggests, for contacts that are at rest in normal direction."""
+def persistent(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Bool[Array, " n_N"]:
+    """Contacts that are closed and at rest in normal direction when the step begins."""
     _, _, g_N_dot, _ = dynamics.split(gamma)
-    carried = of_balls(dynamics, contacts.closed & (jnp.abs(g_N_dot) <= QUIET))
+    return contacts.closed & (jnp.abs(g_N_dot) <= QUIET)
+
+
+def inherited(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Modes:
+    """(a): what the step before suggests."""
+    carried = of_balls(dynamics, persistent(dynamics, contacts, gamma)) & (dynamics.laws.coefficient > 0.0)
     return Modes(carried & ~contacts.stick, carried & contacts.stick)
 
 
@@ -168,18 +173,24 @@ class Outcome(NamedTuple):
 
 
 def held(
-    dynamics: Dynamics, modes: Modes, closed: Array, dPi_N: Float[Array, "k n_N"], gamma_n: Array,
+    dynamics: Dynamics, modes: Modes, before: Any, closed: Array, dPi_N: Float[Array, "k n_N"],
     gamma_F: Float[Array, "k n_F"], P: Array, dt
 ) -> Bool[Array, " n_balls"]:  # fmt: skip
-    """(c): closed throughout and pushing; in slip no stage slips backwards, in stick the whole step stays in the cone."""
+    """(c): no impact anywhere; closed throughout, pushing, the whole step in its cone; in slip no stage slips backwards.
+
+    ``before`` is the memory that the step began with. A contact that closes in the step may pass an impact on to any other,
+    which then has the impact law to obey. Runge-Kutta methods with b_i >= 0 stay in the cone by themselves in slip; SDIRK3
+    and generalized-alpha have negative weights.
+    """
     laws = dynamics.laws
     _, _, P_N, P_F = dynamics.split(P)
-    _, _, _, before = dynamics.split(gamma_n)
-    size = jnp.max(jnp.abs(dPi_N), initial=0.0)
+    _, _, _, slip = dynamics.split(before.gamma)
+    impact = jnp.any(~persistent(dynamics, before.contacts, before.gamma) & (P_N > 0.0))
+    size = jnp.max(jnp.abs(dPi_N), axis=0, initial=0.0)
     pushes = of_balls(dynamics, closed & (P_N >= 0.0) & jnp.all(dPi_N >= -1e-10 * size, axis=0))
-    forwards = jnp.all(jnp.stack([laws.set.dot(g, before) > 0.0 for g in gamma_F]), axis=0)
+    forwards = jnp.all(jnp.stack([laws.set.dot(g, slip) > 0.0 for g in gamma_F]), axis=0)
     inside = laws.set.norm(P_F) <= laws.radii(P_N, dt) * (1.0 + 1e-12)
-    return pushes & jnp.where(modes.slip, forwards, inside)
+    return pushes & inside & (forwards | modes.stick) & ~impact
 
 
 def contacts_after(dynamics: Dynamics, modes: Modes, active: ActiveSet, gamma: Array) -> Contacts:

@@ -79,7 +79,8 @@ class FixedPoint(Solver):
 
         def unfinished(state: _State):
             alive = state.motion_found & ((state.k <= 1) | jnp.isfinite(state.change))
-            return (~state.converged) & alive & (state.k <= self.max_iterations)
+            # An optional problem is for Newton's method: the projection is that of the printed laws.
+            return (~state.converged) & alive & (state.k <= self.max_iterations) & ~jnp.asarray(problem.inclusions.optional)
 
         def project(state: _State) -> _State:
             # The first pass only finds the motion for the percussions as they are.

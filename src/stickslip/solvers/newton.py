@@ -47,9 +47,6 @@ class _Held(NamedTuple):
     linearisation: Any
 
 
-OPTIONAL_ITERATIONS = 10
-
-
 class Guided(NamedTuple):
     """What `Automatic` adds to a problem to reach a solution that Newton does not find by itself."""
 
@@ -92,9 +89,10 @@ class SemismoothNewton(Solver):
         )
         return solve, s
 
-    def _limit(self, problem: Problem) -> Array:
-        """Iterations: fewer where the caller has another problem to try, and this one is smooth or wrong."""
-        return jnp.where(problem.inclusions.optional, min(OPTIONAL_ITERATIONS, self.max_iterations), self.max_iterations)
+    @staticmethod
+    def _hopeless(problem: Problem, k: Array, e: Array, e_before: Array) -> Array:
+        """Where the caller has another problem to try, this one is smooth, or a wrong guess and not worth the iterations."""
+        return jnp.asarray(problem.inclusions.optional) & (k >= 2) & (e > 0.5 * e_before)
 
     def _scales(self, problem: Problem, start: Point, guided: Guided | None) -> Array:
         unknowns = start.x.shape[0] + start.y.shape[0]
@@ -110,17 +108,19 @@ class SemismoothNewton(Solver):
         forced = jnp.asarray(False) if attempt is None else attempt > 0  # whose first residual proves nothing
 
         def unfinished(state):
-            _, e, k = state
-            return ((e >= 1.0) | (forced & (k == 0))) & (k < self._limit(problem))
+            _, e, k, hopeless = state
+            return ((e >= 1.0) | (forced & (k == 0))) & (k < self.max_iterations) & ~hopeless
 
         def step(state):
-            at, _, k = state
+            at, e_before, k, _ = state
             X = problem.tangent(at.x, at.aux)
             dy = problem.newton_step(at, X, problem.factor(at, X, null_pivot, anchor))
             at = evaluate(problem, at.x + X @ dy, at.y + dy, None, anchor)
-            return at, squared_norm(at.rows / s), k + 1
+            e = squared_norm(at.rows / s)
+            return at, e, k + 1, self._hopeless(problem, k, e, e_before)
 
-        at, e, k = jax.lax.while_loop(unfinished, step, (start, squared_norm(start.rows / s), jnp.asarray(0)))
+        begin = (start, squared_norm(start.rows / s), jnp.asarray(0), jnp.asarray(False))
+        at, e, k, _ = jax.lax.while_loop(unfinished, step, begin)
         return at, s, e, k
 
     def _held(self, problem: Problem, x: Array, y: Array, guided: Any) -> tuple[Point, Array, Array, Array]:
@@ -146,11 +146,11 @@ class SemismoothNewton(Solver):
             return _Held(X, problem.factor(at, X, null_pivot, anchor), at.active, linearisation)
 
         def unfinished(state):
-            _, _, e, k, _ = state
-            return ((e >= 1.0) | (forced & (k == 1))) & (k <= self._limit(problem))
+            _, _, e, k, _, hopeless = state
+            return ((e >= 1.0) | (forced & (k == 1))) & (k <= self.max_iterations) & ~hopeless
 
         def step(state):
-            at, s, e_before, k, held = state
+            at, s, e_before, k, held, _ = state
             # the update that the last evaluation asked for, zero at first
             dy = jnp.where(k > 0, problem.newton_step(at, held.X, held.S), 0.0)
             first = None if attempt is None else jnp.where(k == 0, attempt, 0)
@@ -161,8 +161,8 @@ class SemismoothNewton(Solver):
             # squared: a factor of thirty in the norm
             stale = ((e >= 1.0) | forced) & ((k == 0) | changed | (e > 1e-3 * e_before))
             held = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
-            return at._replace(aux=None), s, e, k + 1, held
+            return at._replace(aux=None), s, e, k + 1, held, self._hopeless(problem, k - 1, e, e_before)
 
-        start = (nothing, jnp.ones_like(nothing.rows), jnp.asarray(jnp.inf), jnp.asarray(0), held)
-        at, s, e, k, _ = jax.lax.while_loop(unfinished, step, start)
+        start = (nothing, jnp.ones_like(nothing.rows), jnp.asarray(jnp.inf), jnp.asarray(0), held, jnp.asarray(False))
+        at, s, e, k, _, _ = jax.lax.while_loop(unfinished, step, start)
         return at, s, e, k - 1

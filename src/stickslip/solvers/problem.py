@@ -190,8 +190,9 @@ class Problem(eqx.Module):
         return self
 
     def size(self, y: Array) -> Array:
-        """The largest percussion in the units of psi: what cancels in its rows."""
-        return jnp.max(jnp.abs(self.mu(y)) * self.inclusions.per_percussion(), initial=0.0)
+        """The largest unilateral percussion in the units of psi: what cancels in its rows."""
+        rows = jnp.abs(self.mu(y)) * self.inclusions.per_percussion()
+        return jnp.max(rows[self.inclusions.n_bilateral :], initial=0.0)
 
     def noise(self) -> Array:
         """Magnitude of what cancels in each row of phi (of psi, where x follows from y exactly).
@@ -281,6 +282,9 @@ class VelocityProblem(Problem):
 
     def noise(self):
         return jnp.abs(self.u_free) @ jnp.abs(self.W) + jnp.abs(self.c)
+
+    def size(self, y):
+        return jnp.max(jnp.abs(y) * jnp.diagonal(self.G), initial=0.0)
 
     def sensitivity(self, x, X):
         return self.G
