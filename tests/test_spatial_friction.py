@@ -1,5 +1,6 @@
 """Friction stage by stage: the full order where slip turns and where turning bodies roll, and nothing lost elsewhere."""
 
+import os
 from functools import lru_cache
 
 import equinox as eqx
@@ -50,7 +51,7 @@ def test_tippedisk_has_the_full_order(method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["lobatto2", "radau2"])
+@pytest.mark.parametrize("method", ["radau2"])
 def test_the_printed_law_is_first_order_on_the_tippedisk(method):
     """Negative control, and `friction="integrated"` reproduces the papers' schemes."""
     errors = tippedisk_errors(method, "integrated")
@@ -84,9 +85,10 @@ def test_rolling_disc_returns_with_the_full_order(stages, order, printed):
     steps = np.array([250, 500, 1000])
     errors = [disc_error(ss.LobattoIIIAB(stages), n) for n in steps]
     assert slope(1 / steps, errors) == pytest.approx(order, abs=0.1)
-    control = [disc_error(ss.LobattoIIIAB(stages, friction="integrated"), n) for n in steps]
-    assert slope(1 / steps, control) == pytest.approx(printed, abs=0.2)
-    assert np.all(np.array(control) > 5 * np.array(errors))
+    if stages == 2 or os.environ.get("STICKSLIP_TEST_ALL"):  # negative control
+        control = [disc_error(ss.LobattoIIIAB(stages, friction="integrated"), n) for n in steps]
+        assert slope(1 / steps, control) == pytest.approx(printed, abs=0.2)
+        assert np.all(np.array(control) > 5 * np.array(errors))
 
 
 class KnifeEdge(ss.System):
@@ -158,7 +160,10 @@ ORDERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ORDERS)
+EXPENSIVE = () if os.environ.get("STICKSLIP_TEST_ALL") else ("lobatto2", "lobattoc2", "trx2", "trtheta")
+
+
+@pytest.mark.parametrize("name", [n for n in ORDERS if n not in EXPENSIVE])
 def test_puck_has_the_full_order_in_position_speed_and_direction(name):
     steps = np.array([20, 40, 80]) if ORDERS[name] > 2 else np.array([40, 80, 160])
     for errors in puck_errors(REGISTRY[name](solver=PRECISE), steps):
@@ -175,12 +180,13 @@ def test_puck_is_first_order_with_the_printed_law(name):
 @pytest.mark.parametrize("name", ["rattle", "lobatto3", "radau2", "generalized-alpha"])
 def test_puck_comes_to_rest_where_it_should(name):
     b = ss.benchmarks.load("puck")
-    sol = ss.simulate(b.system, REGISTRY[name](), b.q0, b.u0, t1=b.t1, dt=b.dt)
+    sol = ss.simulate(b.system, REGISTRY[name](solver=PRECISE), b.q0, b.u0, t1=b.t1, dt=b.dt)
     assert sol.q[-1, :2] == pytest.approx(np.array(b.reference["rest"]), abs=1e-5)
     stopped = sol.t > b.reference["stop_time"] + 2 * b.dt
     assert np.abs(sol.u[stopped]).max() < 1e-10
-    printed = ss.simulate(b.system, REGISTRY[name](friction="integrated"), b.q0, b.u0, t1=b.t1, dt=b.dt)
-    assert np.abs(printed.q[-1, :2] - np.array(b.reference["rest"])).max() > 1e-3
+    if name == "lobatto3":  # negative control
+        printed = ss.simulate(b.system, REGISTRY[name](friction="integrated"), b.q0, b.u0, t1=b.t1, dt=b.dt)
+        assert np.abs(printed.q[-1, :2] - np.array(b.reference["rest"])).max() > 1e-3
 
 
 # -- deciding ----------------------------------------------------------------------------------------------------------
@@ -239,11 +245,10 @@ class SpatialBall(ss.rigid.SpatialBody):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["puck", "tippedisk", "tetrahedron"])
-@pytest.mark.parametrize("method", ["rattle", "radau2"])
+@pytest.mark.parametrize(
+    ("name", "method"), [("puck", "rattle"), ("puck", "radau2"), ("tippedisk", "rattle"), ("tetrahedron", "rattle")]
+)
 def test_every_step_of_random_runs_ends_in_one_of_the_laws(name, method):
-    if (name, method) == ("tetrahedron", "radau2"):
-        pytest.skip("compiles for a minute; its contacts are run with RATTLE")
     rng = np.random.default_rng(7)
     for _ in range(15):
         b, q0, u0 = random_start(name, rng)
@@ -310,11 +315,10 @@ def test_the_order_of_contacts_does_not_matter(name):
     assert a.g_N().max() > 1e-6
 
 
-@pytest.mark.parametrize("benchmark", ["bouncing-ball", "mass-on-slope"])
-def test_iterations_are_about_those_of_the_printed_law(kind, benchmark):
+def test_iterations_are_about_those_of_the_printed_law(kind):
     if kind in ("moreau", "shifted-moreau"):
         pytest.skip("has no stages")
-    b = ss.benchmarks.load(benchmark, 2)
+    b = ss.benchmarks.load("bouncing-ball", 2)
     means = []
     for friction in ("stagewise", "integrated"):
         sol = ss.simulate(b.system, REGISTRY[kind](friction=friction), b.q0, b.u0, t1=b.t1, dt=b.dt)

@@ -146,14 +146,14 @@ def test_every_kind_survives_the_painleve_rod(name):
 
 
 # -- ball in corner (7.9) ----------------------------------------------------------------------------------------------
-def test_ball_comes_to_rest_in_the_corner(method):
+def test_ball_comes_to_rest_in_the_corner(kind):
     b = ss.benchmarks.load("ball-in-corner")
-    sol = run("ball-in-corner", method=method)
+    sol = run("ball-in-corner", method=kind)
     assert np.all(np.isfinite(sol.q))
     assert np.all(np.isfinite(sol.P_F))
     assert np.abs(sol.u[-1]).max() < 1e-9
     properties.cone(sol, 0.3, 1e-9)
-    if method in POSITION_LEVEL:
+    if kind in POSITION_LEVEL:
         properties.no_penetration(sol)
         assert sol.g_N()[-1] == pytest.approx(0.0, abs=1e-9)
         assert sol.q[-1, :2] == pytest.approx(b.reference["rest_position"], abs=1e-9)

@@ -20,7 +20,7 @@ step size, whatever suits the method.
 - *energy*: by how much the energy ever exceeded its start, relative to its largest value. Impacts and friction may only
   take; where something drives the system, a gain is no error;
 - *iterations*: of Newton's method, a step, over all solves; *fixed point*: the number of steps that needed it;
-- *us a step*: compiled, on one of two busy cores, with what `simulate` does around the steps: short runs look slow.
+- *us a step*: compiled, on one core of a busy machine, with what `simulate` does around the steps: short runs look slow.
   Compare within a table.
 
 The stiff pendulum is meant to break methods that are not stiffly accurate at this step."""
