@@ -114,7 +114,7 @@ class GeneralizedAlpha(Method):
         at = Directions.at(dynamics, t, q)
         return Memory(
             now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), at.rho, at.velocities(u),
-            jnp.asarray(dt), now.result, Contacts(closed, may_stick),
+            jnp.asarray(dt), now.result, Contacts.of(closed, may_stick),
         )  # fmt: skip
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
@@ -178,7 +178,7 @@ class GeneralizedAlpha(Method):
         gamma_end = end.velocities(u1)
         by_level = out.active.normal.reshape(3, laws.n_N)
         active = ActiveSet(by_level[2], out.active.stick.reshape(2, laws.set.count)[0])
-        contacts = contacts_after(dynamics, modes, active, gamma_end)
+        contacts = contacts_after(dynamics, modes, memory, active, gamma_end, sticks=False)
         after = Memory(
             a1,
             share * a1 + a_rest,

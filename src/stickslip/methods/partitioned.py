@@ -125,7 +125,7 @@ class LobattoIIIAB(Method):
         )  # fmt: skip
         second = self.solver.solve(impact, u_free, dt * memory.P - before)
         u1, P, gamma = second.x, before + second.y, end.velocities(second.x)
-        after = Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, second.active, gamma))
+        after = Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, memory, second.active, gamma))
         step = Step(q1, u1, P, after, (first, second))
         if not dynamics.laws.set.count:
             return Outcome(step, modes.slip)

@@ -74,7 +74,7 @@ def project(
         out = solver.solve(impact, u1, jnp.zeros_like(P))
         u1, P, active, solves = out.x, P + out.y, out.active, (out,)
     gamma = end.velocities(u1)
-    return u1, P, Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, active, gamma)), solves
+    return u1, P, Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, memory, active, gamma)), solves
 
 
 class CoupledStages(Method):

@@ -171,7 +171,7 @@ class Rattle(Method):
         second = self.solver.solve(impact, um, P - R)
         u1, S = second.x, second.y
         gamma = W1.T @ u1 + chi1
-        after = Memory((R + S) / dt, W1, L1, rho1, gamma, contacts_after(dynamics, modes, second.active, gamma))
+        after = Memory((R + S) / dt, W1, L1, rho1, gamma, contacts_after(dynamics, modes, memory, second.active, gamma))
         step = Step(q1, u1, R + S, after, (first, second))
         if not laws.set.count:
             return Outcome(step, modes.slip)

@@ -21,7 +21,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..derive import Dynamics
 from ..initial import contact_state
@@ -32,6 +32,7 @@ from .base import Step
 
 Friction = Literal["stagewise", "integrated"]
 QUIET = 1e-8  # a contact that approaches or leaves faster has an impact to obey, or is about to open
+LONGEST_WAIT = 6  # of a mode that does not hold: 2^6 - 1 steps
 
 
 def checked_friction(owner: Any) -> None:
@@ -56,15 +57,27 @@ class Modes(NamedTuple):
 
 
 class Contacts(NamedTuple):
-    """What a step leaves to the next: contacts that are closed, balls that stick."""
+    """What a step leaves to the next: contacts that are closed, balls that stick.
+
+    A ball whose mode did not hold tries again in the next step, as after any transition. Where it fails time after time
+    (redundant contacts, whose percussions are not unique, may have no share that suits all cones) it waits 1, 3, 7, ...
+    steps.
+    """
 
     closed: Bool[Array, " n_N"]
     stick: Bool[Array, " n_balls"]
+    failures: Int[Array, " n_balls"]  # in a row
+    wait: Int[Array, " n_balls"]  # steps until the next attempt
+
+    @classmethod
+    def of(cls, closed: Array, stick: Array) -> "Contacts":
+        none = jnp.zeros(stick.shape, dtype=int)
+        return cls(closed, stick, none, none)
 
     @classmethod
     def at_start(cls, dynamics: Dynamics, t, q, u) -> "Contacts":
         """A ball without slip may stick: if it cannot, the first step says so."""
-        return cls(*contact_state(dynamics, t, q, u))
+        return cls.of(*contact_state(dynamics, t, q, u))
 
 
 def persistent(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Bool[Array, " n_N"]:
@@ -76,6 +89,7 @@ def persistent(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Bool[Arr
 def inherited(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Modes:
     """(a): what the step before suggests."""
     carried = of_balls(dynamics, persistent(dynamics, contacts, gamma)) & (dynamics.laws.coefficient > 0.0)
+    carried = carried & (contacts.wait == 0)
     return Modes(carried & ~contacts.stick, carried & contacts.stick)
 
 
@@ -193,11 +207,23 @@ def held(
     return pushes & inside & (forwards | modes.stick) & ~impact
 
 
-def contacts_after(dynamics: Dynamics, modes: Modes, active: ActiveSet, gamma: Array) -> Contacts:
-    """What is handed on: a ball sticks if its mode or the printed law says so and it does not move."""
+def contacts_after(
+    dynamics: Dynamics, modes: Modes, before: Any, active: ActiveSet, gamma: Array, *, sticks: bool = True
+) -> Contacts:
+    """What is handed on: a ball sticks if its mode or the printed law says so and it does not move.
+
+    ``before`` is the memory that the step began with, ``modes`` are those of the last attempt; ``sticks``: whether the
+    method has a mode for balls that stick.
+    """
     _, _, _, gamma_F = dynamics.split(gamma)
     still = dynamics.laws.set.norm(gamma_F) <= QUIET
-    return Contacts(active.normal, still & (modes.stick | active.stick))
+    old = before.contacts
+    inherits = inherited(dynamics, old, before.gamma)
+    tried = inherits.stagewise if sticks else inherits.slip
+    failed, held = tried & ~modes.stagewise, modes.stagewise
+    failures = jnp.where(held, 0, jnp.minimum(old.failures + failed, LONGEST_WAIT))
+    wait = jnp.where(failed, 2**old.failures - 1, jnp.maximum(old.wait - 1, 0))
+    return Contacts(active.normal, still & (modes.stick | active.stick), failures, wait)
 
 
 def settle(modes: Modes, attempt: Callable[[Modes], Outcome]) -> Step:
