@@ -346,6 +346,8 @@ def test_either_dt_or_stepsize():
         ss.simulate(b.system, b.method, b.q0, b.u0, t1=1.0, dt=1e-2, stepsize=b.stepsize)
     with pytest.raises(TypeError, match="SwitchingPoints"):
         ss.simulate(b.system, b.method, b.q0, b.u0, t1=1.0, stepsize=1e-2)
+    with pytest.raises(ValueError, match="modified"):
+        ss.simulate(b.system, ss.Extrapolation(enduring="modified"), b.q0, b.u0, t1=1.0, dt=1e-2)
     with pytest.raises(AttributeError, match="SwitchingPoints"):
         run("falling-mass", ss.Rattle(), dt=1e-2).switching_points()
 

@@ -64,6 +64,10 @@ def simulate(
     if (dt is None) == (stepsize is None):
         have = "neither dt nor stepsize is" if dt is None else "dt and stepsize are both"
         raise ValueError(f"{have} given: give dt=... for steps of one size, or stepsize=ss.SwitchingPoints(...)")
+    if dt is not None and method.needs_stepsize:
+        raise ValueError(
+            f"{type(method).__name__}: {method.needs_stepsize}: it needs stepsize=ss.SwitchingPoints(...), not dt"
+        )
     check_times(t0, t1, 1.0 if dt is None else dt)
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps must be at least 1, got {max_steps}")

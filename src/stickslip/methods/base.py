@@ -63,6 +63,7 @@ class Method(eqx.Module):
         n_solves: ClassVar[Any]
     separates: ClassVar[bool] = False  # whether the scheme tells forces and impulses apart
     remembers: ClassVar[Any] = False  # whether a step uses more of the last one than its end: restarts when dt changes
+    needs_stepsize: ClassVar[Any] = None  # why it cannot do with steps of one size, if so
     solver: eqx.AbstractVar[Solver]
 
     @abc.abstractmethod

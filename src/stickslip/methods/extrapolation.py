@@ -105,6 +105,10 @@ class Extrapolation(Method):
         return self.base.solver
 
     @property
+    def needs_stepsize(self):
+        return "enduring='modified' compares dt with dt_min" if self.enduring == "modified" else None
+
+    @property
     def numbers(self) -> np.ndarray:
         """n_i"""
         i = np.arange(self.order)
@@ -117,8 +121,6 @@ class Extrapolation(Method):
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         """With steps of a fixed size: the full order in smooth steps, the base method in others."""
-        if self.enduring == "modified":
-            raise ValueError("Extrapolation(enduring='modified') compares dt with dt_min: it needs a stepsize, not dt")
         return self._attempt(dynamics, t, t1, dt, q, u, memory, None).step
 
     def attempt(self, dynamics, t, t1, dt, q, u, memory, sigma, tolerances):
