@@ -32,7 +32,6 @@ from .results import RESULTS, unless
 from .system import System
 from .validate import start_is_consistent, start_values
 
-ATTEMPTS = 4 * CHUNK  # between two looks at the keyboard, at most
 EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
 
 
