@@ -1,5 +1,6 @@
 """Friction stage by stage: the full order where slip turns and where turning bodies roll, and nothing lost elsewhere."""
 
+import dataclasses
 import os
 from functools import lru_cache
 
@@ -202,6 +203,15 @@ def obeys_the_laws(sol):
         scale[2] = 1.0 / (3 * np.pi * laws[0].friction[0].radius / 16)
     P_F = np.linalg.norm(sol.P_F.reshape(-1, n, len(scale)) * scale, axis=2)
     return bool(np.all(sol.P_N >= -1e-12) and np.all(P_F <= float(mu) * sol.P_N * (1 + 1e-9) + 1e-13))
+
+
+def test_the_check_of_the_laws_fails_where_it_must():
+    """Negative controls: friction outside of its cone, and a contact that pulls."""
+    b = ss.benchmarks.load("puck")
+    sol = ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=0.1, dt=b.dt)
+    assert obeys_the_laws(sol)
+    assert not obeys_the_laws(dataclasses.replace(sol, P_F=1.01 * sol.P_F))
+    assert not obeys_the_laws(dataclasses.replace(sol, P_N=-sol.P_N, P_F=0.0 * sol.P_F))
 
 
 def random_start(name, rng):

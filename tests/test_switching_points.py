@@ -88,7 +88,9 @@ def test_more_than_order_one_underneath_is_refused():
 
 
 @pytest.mark.parametrize(
-    "options", [{"order": 0}, {"substeps": "even"}, {"enduring": "soft"}, {"order": 99}], ids=lambda o: next(iter(o))
+    "options",
+    [{"order": 0}, {"order": 2.5}, {"substeps": "even"}, {"enduring": "soft"}, {"order": 99}],
+    ids=lambda o: next(iter(o)),
 )
 def test_options_that_make_no_sense_are_refused(options):
     with pytest.raises(ValueError, match=str(next(iter(options.values())))):

@@ -276,6 +276,11 @@ class StackedLaws(eqx.Module):
     def n_F(self) -> int:
         return self.e_F.shape[0]
 
+    def of_balls(self, of_contacts: Bool[Array, " n_N"]) -> Bool[Array, " n_balls"]:
+        """A flag of contacts, for the balls on them; constant reservoirs are on no contact and always there."""
+        contact = np.asarray(self.contact_of, dtype=int)  # -1 finds what is appended
+        return jnp.concatenate([of_contacts, jnp.ones(1, dtype=bool)])[contact]
+
     def radii(self, mu_N: Float[Array, " n_N"], duration: Any) -> Float[Array, " n_balls"]:
         """Radius of each ball for normal percussions mu_N over a given duration."""
         constant = np.asarray([c < 0 for c in self.contact_of], dtype=bool)

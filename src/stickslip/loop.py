@@ -8,9 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from .derive import Dynamics
-from .methods.base import Method, Step
+from .methods.base import Method, Step, result_of
 from .results import RESULTS, first_failure, unless
 from .system import System
+from .trees import pick
 from .validate import start_is_consistent, start_values
 
 CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
@@ -57,9 +58,7 @@ class Row(NamedTuple):
 def row_of(dynamics: Dynamics, method: Method, out: Step) -> tuple[Row, Any, Array]:
     """What is kept of a step, how it ended, and its residuals by solve."""
     finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
-    result = unless(finite, RESULTS.not_finite)
-    for s in out.solves:
-        result = first_failure(result, s.result)
+    result = first_failure(unless(finite, RESULTS.not_finite), result_of(out.solves))
     row = Row(
         out.q,
         out.u,
@@ -100,7 +99,7 @@ def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[C
     stay = c._replace(result=result, rows=rows)
     ok = result == RESULTS.successful
     seen = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.inexact) else a, row)
-    return jax.tree.map(lambda a, b: jnp.where(ok, a, b), after, stay), seen
+    return pick(ok, after, stay), seen
 
 
 def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, length: int) -> tuple[Carry, Row]:

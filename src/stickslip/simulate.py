@@ -142,9 +142,9 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
     with meter(progress, 1000, "thousandths") as bar:
         state, kept, result, first = _in_chunks(run, method, times[0], bar)
     if max_steps is not None:
-        if len(kept.t) > max_steps:  # whatever came after that does not count
-            result, kept = RESULTS.successful, jax.tree.map(lambda a: a[:max_steps], kept)
-        result = _unless_finished(result, bool(state.finished) and float(kept.t[-1]) == times[1] if len(kept.t) else False)
+        cut = len(kept.t) > max_steps  # whatever came after that does not count
+        result = _unless_finished(RESULTS.successful if cut else result, bool(state.finished) and not cut)
+        kept = jax.tree.map(lambda a: a[:max_steps], kept)
     rows = np.concatenate([[times[0]], kept.t])
     more = kept.order, kept.state, np.asarray(state.attempts), np.asarray(len(kept.t))
     return _Outcome(rows, kept.row, first, result, state.rows, float(state.dt), more)

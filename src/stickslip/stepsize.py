@@ -18,6 +18,7 @@ and steps end there.
 """
 
 import math
+from numbers import Real
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -30,6 +31,7 @@ from .loop import CHUNK, Row, empty_row, first_forces, row_of
 from .methods.base import Method, Tolerances, discrete_state
 from .results import RESULTS, unless
 from .system import System
+from .trees import blank, pick
 from .validate import start_is_consistent, start_values
 
 EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
@@ -49,7 +51,7 @@ class SwitchingPoints(eqx.Module):
             if isinstance(value, jax.core.Tracer):
                 continue
             least = 0.0 if name in ("rtol", "atol") else math.ulp(0.0)
-            if not isinstance(value, int | float | jax.Array) or not math.isfinite(value) or value < least:
+            if not isinstance(value, Real | jax.Array) or not math.isfinite(value) or value < least:
                 what = "not negative" if least == 0.0 else "positive"
                 raise ValueError(f"SwitchingPoints({name}={value!r}): {name} must be finite and {what}")
         traced = isinstance(self.dt_min, jax.core.Tracer) or isinstance(self.dt_max, jax.core.Tracer)
@@ -153,9 +155,6 @@ def _advance(
     over = ~solved & shortest
     finished = final & (smooth | resolved)
 
-    def pick(condition, a, b):
-        return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
-
     accepted = pick(resolved, actual, pick(smooth, before, c.accepted))
     previous = pick(smooth | resolved, actual, pick(detected, c.accepted, before))
     t_no_increase = jnp.where(detected | resolved, t_E, c.t_no_increase)
@@ -190,9 +189,8 @@ def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Arr
     dt = jnp.minimum(control.dt_min, t1 - t0)
     memory = method.init(dynamics, t0, q, u, dt)
     shapes = jax.eval_shape(lambda: method.step(dynamics, t0, t0 + dt, dt, q, u, memory))
-    blank = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), discrete_state(shapes.solves))
     row = empty_row(dynamics, method, q, u)._replace(q=q, u=u)
-    start = TimeStep(t0 - dt, t0, dt, row, memory, blank, jnp.asarray(0))
+    start = TimeStep(t0 - dt, t0, dt, row, memory, blank(discrete_state(shapes.solves)), jnp.asarray(0))
     counts = jnp.zeros(method.n_solves, dtype=int)
     rows = jnp.zeros((method.n_solves, dynamics.n_y))
     carry = Adjusted(
@@ -214,8 +212,7 @@ def _loop(
 ) -> tuple[Adjusted, Kept, Array]:
     """Until ``length`` steps are kept, the end is reached, or so many were attempted."""
     room = length + 2
-    blank = Kept.of(dynamics, c.accepted)
-    kept = jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), blank)
+    kept = jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), Kept.of(dynamics, c.accepted))
     until = c.attempts + most
 
     def unfinished(state):

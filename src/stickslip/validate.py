@@ -99,6 +99,8 @@ def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
     times = system.switching_times
     if callable(times) or jax.eval_shape(lambda: jnp.asarray(times, dtype=float)).ndim != 1:
         raise TypeError("system.switching_times must be an attribute holding a tuple of numbers (a field or a property)")
+    if not is_traced(times) and not np.all(np.isfinite(np.asarray(times, dtype=float))):
+        raise ValueError(f"system.switching_times must be finite, got {times}")
     # Tracing the user's functions takes longer than a thousand steps: once for every kind of system.
     key = _kind(system, q, u)
     if key is not None and key in _shapes_seen:

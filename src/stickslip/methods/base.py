@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float
 from ..derive import Dynamics
 from ..laws import ActiveSet
 from ..linalg import matmul
+from ..results import RESULTS, first_failure
 from ..solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 
 
@@ -46,6 +47,14 @@ class Attempt(NamedTuple):
 def discrete_state(solves: tuple[Solve, ...]) -> tuple[ActiveSet, ...]:
     """sigma of a step: for every law whether it is a constraint (closed, sticking) or impressed, in every solve."""
     return tuple(s.active for s in solves)
+
+
+def result_of(solves: tuple[Solve, ...]) -> Any:
+    """How the solves of a step ended: the first failure, or success."""
+    result = RESULTS.successful
+    for s in solves:
+        result = first_failure(result, s.result)
+    return result
 
 
 def same_state(a: Any, b: Any) -> Bool[Array, ""]:

@@ -32,9 +32,7 @@ from .spatial_friction import (
     Outcome,
     StagewiseInclusions,
     checked_friction,
-    held,
-    inherited,
-    no_modes,
+    judged,
     settle,
 )
 from .stages import MotionInverse, Stages, stage_inclusions
@@ -91,10 +89,10 @@ class StageByStage(Method):
         return self._explicit_first  # the force of the last stage
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
-        stagewise = self.friction == "stagewise" and self.projected
-        before = memory.memory
-        modes = inherited(dynamics, before.contacts, before.gamma) if stagewise else no_modes(dynamics)
-        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+        return settle(
+            dynamics, memory.memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            stagewise=self.friction == "stagewise" and self.projected,
+        )  # fmt: skip
 
     def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         carried, memory = memory, memory.memory
@@ -153,12 +151,10 @@ class StageByStage(Method):
             solves.insert(0, jax.tree.map(jnp.zeros_like, last)._replace(result=first_failure(carried.result, result)))
         carried = Carried(memory, force, active.normal, active.stick, friction, RESULTS.successful)
         step = Step(q1, u1, P, carried, (*solves, *second))
-        if not dynamics.laws.set.count:
-            return Outcome(step, modes.slip)
         slips = [dynamics.gamma_F(t + c[first + i] * dt, *jnp.split(x, [dynamics.nq])) for i, x in enumerate(outs.x)]
         gamma_F = jnp.stack([*slips, dynamics.split(memory.gamma)[3]])
         closed = jnp.all(outs.active.normal, axis=0) & active.normal
-        return Outcome(step, held(dynamics, modes, before, closed, dynamics.rows_N(dPi), gamma_F, P, dt))
+        return judged(step, dynamics, modes, before, closed, dynamics.rows_N(dPi), gamma_F, dt)
 
     def _same_contact(self, dynamics, carried: Carried, active, friction, memory: Memory) -> Array:
         """Whether the step neither opened, closed nor hit a contact, nor changed between stick, slip and slip back."""
@@ -241,7 +237,6 @@ class TRTheta(StageByStage):
 
     def __check_init__(self):
         tr_theta(self.rho_inf)
-        checked_friction(self)
 
     @property
     def tableau(self):

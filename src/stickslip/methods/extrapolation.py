@@ -26,7 +26,8 @@ from jaxtyping import Array, Bool, Float
 
 from ..results import RESULTS, first_failure
 from ..solvers import Automatic, SemismoothNewton
-from .base import Attempt, Method, Step, Tolerances, discrete_state, same_state
+from ..trees import blank, pick
+from .base import Attempt, Method, Step, Tolerances, discrete_state, result_of, same_state
 from .moreau import MoreauMidpoint
 
 MAX_ORDER = 20
@@ -76,8 +77,8 @@ class Extrapolation(Method):
     reference = "Studer, Leine, Glocker, IJNME 76 (2008); doi:10.1002/nme.2383 (S4)"
 
     def __check_init__(self):
-        if not 1 <= self.order <= MAX_ORDER:
-            raise ValueError(f"Extrapolation(order={self.order}): order must be 1 to {MAX_ORDER}")
+        if not isinstance(self.order, int) or not 1 <= self.order <= MAX_ORDER:
+            raise ValueError(f"Extrapolation(order={self.order!r}): order must be an integer, 1 to {MAX_ORDER}")
         if not isinstance(self.base, Method):
             raise TypeError(f"Extrapolation(base={self.base!r}): base must be a method such as ss.MoreauMidpoint()")
         if self.base.order != 1:
@@ -117,7 +118,7 @@ class Extrapolation(Method):
     def init(self, dynamics, t, q, u, dt):
         base = self.base.init(dynamics, t, q, u, dt)
         shapes = jax.eval_shape(lambda: discrete_state(self.base.step(dynamics, t, t + dt, dt, q, u, base).solves))
-        return Memory(base, jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes), jnp.asarray(False))
+        return Memory(base, blank(shapes), jnp.asarray(False))
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         """With steps of a fixed size: the full order in smooth steps, the base method in others."""
@@ -143,15 +144,13 @@ class Extrapolation(Method):
             out = substep(s)
             sigma = discrete_state(out.solves)
             is_first = (s.i == 0) & (s.j == 0)
-            first = _pick(is_first, out, s.first)
-            expected = _pick(memory.known, memory.sigma, discrete_state(first.solves))
+            first = pick(is_first, out, s.first)
+            expected = pick(memory.known, memory.sigma, discrete_state(first.solves))
             same = s.same & same_state(sigma, expected)
             P = s.P + out.P
             newton = s.iterations[0] + jnp.stack([x.newton_iterations for x in out.solves])
             fixed = s.iterations[1] + jnp.stack([x.fixed_point_iterations for x in out.solves])
-            result = s.result
-            for x in out.solves:
-                result = first_failure(result, x.result)
+            result = first_failure(s.result, result_of(out.solves))
             complete = s.j + 1 == numbers[s.i]
             y = jnp.concatenate([out.q, out.u])
             T = self._next_line(s.i, s.T, y)
@@ -162,18 +161,17 @@ class Extrapolation(Method):
             done = ~same | (result != RESULTS.successful) | (complete & (last | (small & variable)))
             at = out._replace(solves=())
             return _Tableau(
-                jnp.where(complete, s.i + 1, s.i), jnp.where(complete, 0, s.j + 1), _pick(complete, begin, at),
+                jnp.where(complete, s.i + 1, s.i), jnp.where(complete, 0, s.j + 1), pick(complete, begin, at),
                 jnp.where(complete, 0.0, P), jnp.where(complete, T, s.T), first,
                 jnp.where(complete, T[-1], s.best), jnp.where(complete, P, s.P_best), (newton, fixed), result,
                 same, small, done,
             )  # fmt: skip
 
         shapes = jax.eval_shape(lambda: base.step(dynamics, t, t1, dt, q, u, memory.base))
-        nothing = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
         y = jnp.concatenate([q, u])
         counts, yes = jnp.zeros(base.n_solves, dtype=int), jnp.asarray(True)
         start = _Tableau(
-            jnp.asarray(0), jnp.asarray(0), begin, begin.P, jnp.zeros((self.order, y.shape[0])), nothing, y, begin.P,
+            jnp.asarray(0), jnp.asarray(0), begin, begin.P, jnp.zeros((self.order, y.shape[0])), blank(shapes), y, begin.P,
             (counts, counts), RESULTS.successful, yes, yes, ~yes,
         )  # fmt: skip
         end = jax.lax.while_loop(lambda s: ~s.done, advance, start)
@@ -209,10 +207,6 @@ class Extrapolation(Method):
         exponent = jnp.maximum(1.0, h / tolerances.dt_min)
         laws = dynamics.laws
         return eqx.tree_at(lambda d: (d.laws.e_N, d.laws.e_F), dynamics, (laws.e_N**exponent, laws.e_F**exponent))
-
-
-def _pick(condition: Array, a: Any, b: Any) -> Any:
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
 def _close(a: Array, b: Array, tolerances: Tolerances) -> Array:

@@ -47,9 +47,7 @@ from .spatial_friction import (
     Outcome,
     checked_friction,
     contacts_after,
-    held,
-    inherited,
-    no_modes,
+    judged,
     settle,
 )
 
@@ -118,10 +116,11 @@ class GeneralizedAlpha(Method):
         )  # fmt: skip
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
-        modes = no_modes(dynamics)
-        if self.friction == "stagewise":
-            modes = modes._replace(slip=inherited(dynamics, memory.contacts, memory.gamma).slip)  # stick is as printed
-        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+        # stick is as printed
+        return settle(
+            dynamics, memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            stagewise=self.friction == "stagewise", sticks=False,
+        )  # fmt: skip
 
     def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         alpha_m, alpha_f, beta, gamma = self.coefficients
@@ -193,11 +192,9 @@ class GeneralizedAlpha(Method):
         out = out._replace(result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result))
         out = out._replace(rows=_worst_of_levels(dynamics, at, out.rows))
         step = Step(q1, u1, P, after, (out,), Separated(la, P - before_u - c_u * la))
-        if not laws.set.count:
-            return Outcome(step, modes.slip)
         slip = dynamics.split(gamma_end)[3]
         pushes = dynamics.rows_N(jnp.stack([P, la]))
-        return Outcome(step, held(dynamics, modes, memory, active.normal, pushes, slip[None], P, dt))
+        return judged(step, dynamics, modes, memory, active.normal, pushes, slip[None], dt)
 
 
 def _worst_of_levels(dynamics, at: Places, rows: Array) -> Array:

@@ -39,10 +39,8 @@ from .spatial_friction import (
     StagewiseInclusions,
     checked_friction,
     contacts_after,
-    held,
-    inherited,
+    judged,
     mixture,
-    no_modes,
     settle,
 )
 from .stages import MotionInverse, Stages, levers, stage_inclusions
@@ -77,8 +75,10 @@ class LobattoIIIAB(Method):
         return start(dynamics, t, q, u)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
-        modes = inherited(dynamics, memory.contacts, memory.gamma) if self._stagewise else no_modes(dynamics)
-        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+        return settle(
+            dynamics, memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            stagewise=self._stagewise,
+        )  # fmt: skip
 
     @property
     def _stagewise(self) -> bool:
@@ -127,14 +127,10 @@ class LobattoIIIAB(Method):
         u1, P, gamma = second.x, before + second.y, end.velocities(second.x)
         after = Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, memory, second.active, gamma))
         step = Step(q1, u1, P, after, (first, second))
-        if not dynamics.laws.set.count:
-            return Outcome(step, modes.slip)
         dPi_N = dynamics.rows_N(jnp.concatenate([dPi[:-1], (second.y / b[-1])[None]]))
-        gamma_F = jnp.stack(
-            [dynamics.gamma_F(*at) for at in zip(stages.tau, Q, U, strict=True)] + [dynamics.split(gamma)[3]]
-        )
+        gamma_F = stages.slips(Q, U, gamma)
         closed = jnp.all(closed, axis=0) & second.active.normal
-        return Outcome(step, held(dynamics, modes, memory, closed, dPi_N, gamma_F, P, dt))
+        return judged(step, dynamics, modes, memory, closed, dPi_N, gamma_F, dt)
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -36,9 +36,7 @@ from .spatial_friction import (
     StagewiseInclusions,
     checked_friction,
     contacts_after,
-    held,
-    inherited,
-    no_modes,
+    judged,
     settle,
 )
 from .stages import MotionInverse, Stages, levers, stage_inclusions
@@ -86,6 +84,9 @@ class CoupledStages(Method):
 
     level = "position"
 
+    def __check_init__(self):
+        checked_friction(self)
+
     @property
     def degenerate(self) -> bool:
         """Whether some contact modes make the stages' problem singular by construction."""
@@ -103,9 +104,10 @@ class CoupledStages(Method):
         return start(dynamics, t, q, u)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
-        stagewise = self.friction == "stagewise" and self.projected
-        modes = inherited(dynamics, memory.contacts, memory.gamma) if stagewise else no_modes(dynamics)
-        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+        return settle(
+            dynamics, memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            stagewise=self.friction == "stagewise" and self.projected,
+        )  # fmt: skip
 
     def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         tableau, s = self.tableau, self.stages
@@ -131,13 +133,10 @@ class CoupledStages(Method):
         last = ActiveSet(by_stage[-1], first.active.stick.reshape(s, dynamics.laws.set.count)[-1])
         u1, P, after, second = project(self.solver, dynamics, t1, dt, q1, u1, P, last, memory, modes, self.projected)
         step = Step(q1, u1, P, after, (first, *second))
-        if not dynamics.laws.set.count:
-            return Outcome(step, modes.slip)
         _, dPi, _ = stages.increments(Q, U, first.y)
-        dPi_N, slips = dynamics.rows_N(dPi), [dynamics.gamma_F(*at) for at in zip(stages.tau, Q, U, strict=True)]
-        gamma_F = jnp.stack([*slips, dynamics.split(after.gamma)[3]])
+        gamma_F = stages.slips(Q, U, after.gamma)
         closed = jnp.all(by_stage, axis=0) & (second[-1].active.normal if second else by_stage[-1])
-        return Outcome(step, held(dynamics, modes, memory, closed, dPi_N, gamma_F, P, dt))
+        return judged(step, dynamics, modes, memory, closed, dynamics.rows_N(dPi), gamma_F, dt)
 
 
 class RadauIIA(CoupledStages):
@@ -150,7 +149,6 @@ class RadauIIA(CoupledStages):
 
     def __check_init__(self):
         radau_iia(self.stages)
-        checked_friction(self)
 
     @property
     def tableau(self):
@@ -171,7 +169,6 @@ class LobattoIIIC(CoupledStages):
 
     def __check_init__(self):
         lobatto_iiic(self.stages)
-        checked_friction(self)
 
     @property
     def tableau(self):

@@ -40,10 +40,8 @@ from .spatial_friction import (
     StagewiseInclusions,
     checked_friction,
     contacts_after,
-    held,
-    inherited,
+    judged,
     mixture,
-    no_modes,
     settle,
 )
 
@@ -131,9 +129,10 @@ class Rattle(Method):
         checked_friction(self)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
-        stagewise = self.friction == "stagewise"
-        modes = inherited(dynamics, memory.contacts, memory.gamma) if stagewise else no_modes(dynamics)
-        return settle(modes, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes))
+        return settle(
+            dynamics, memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            stagewise=self.friction == "stagewise",
+        )  # fmt: skip
 
     def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         laws, nq = dynamics.laws, dynamics.nq
@@ -173,9 +172,7 @@ class Rattle(Method):
         gamma = W1.T @ u1 + chi1
         after = Memory((R + S) / dt, W1, L1, rho1, gamma, contacts_after(dynamics, modes, memory, second.active, gamma))
         step = Step(q1, u1, R + S, after, (first, second))
-        if not laws.set.count:
-            return Outcome(step, modes.slip)
         gamma_F = jnp.stack([dynamics.gamma_F(t, q, um), slip, dynamics.split(gamma)[3]])
         closed = first.active.normal & second.active.normal
         dPi_N = dynamics.rows_N(jnp.stack([R, S]))
-        return Outcome(step, held(dynamics, modes, memory, closed, dPi_N, gamma_F, R + S, dt))
+        return judged(step, dynamics, modes, memory, closed, dPi_N, gamma_F, dt)

@@ -28,7 +28,8 @@ from ..initial import contact_state
 from ..laws import ActiveSet
 from ..results import RESULTS
 from ..solvers import Inclusions
-from .base import Step
+from ..trees import blank
+from .base import Step, result_of
 
 Friction = Literal["stagewise", "integrated"]
 QUIET = 1e-8  # a contact that approaches or leaves faster has an impact to obey, or is about to open
@@ -88,15 +89,9 @@ def persistent(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Bool[Arr
 
 def inherited(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Modes:
     """(a): what the step before suggests."""
-    carried = of_balls(dynamics, persistent(dynamics, contacts, gamma)) & (dynamics.laws.coefficient > 0.0)
-    carried = carried & (contacts.wait == 0)
+    laws = dynamics.laws
+    carried = laws.of_balls(persistent(dynamics, contacts, gamma)) & (laws.coefficient > 0.0) & (contacts.wait == 0)
     return Modes(carried & ~contacts.stick, carried & contacts.stick)
-
-
-def of_balls(dynamics: Dynamics, of_contacts: Array) -> Array:
-    """A flag of contacts, for the balls on them; constant reservoirs are on no contact and always there."""
-    contact = np.asarray(dynamics.laws.contact_of, dtype=int)
-    return jnp.concatenate([of_contacts, jnp.ones(1, dtype=bool)])[contact]
 
 
 def no_modes(dynamics: Dynamics) -> Modes:
@@ -186,10 +181,10 @@ class Outcome(NamedTuple):
     holds: Bool[Array, " n_balls"]
 
 
-def held(
-    dynamics: Dynamics, modes: Modes, before: Any, closed: Array, dPi_N: Float[Array, "k n_N"],
-    gamma_F: Float[Array, "k n_F"], P: Array, dt
-) -> Bool[Array, " n_balls"]:  # fmt: skip
+def judged(
+    step: Step, dynamics: Dynamics, modes: Modes, before: Any, closed: Array, dPi_N: Float[Array, "k n_N"],
+    gamma_F: Float[Array, "k n_F"], dt
+) -> Outcome:  # fmt: skip
     """(c): no impact anywhere; closed throughout, pushing, the whole step in its cone; in slip no stage slips backwards.
 
     ``before`` is the memory that the step began with. A contact that closes in the step may pass an impact on to any other,
@@ -197,14 +192,16 @@ def held(
     and generalized-alpha have negative weights.
     """
     laws = dynamics.laws
-    _, _, P_N, P_F = dynamics.split(P)
+    if not laws.set.count:
+        return Outcome(step, modes.slip)
+    _, _, P_N, P_F = dynamics.split(step.P)
     _, _, _, slip = dynamics.split(before.gamma)
     impact = jnp.any(~persistent(dynamics, before.contacts, before.gamma) & (P_N > 0.0))
     size = jnp.max(jnp.abs(dPi_N), axis=0, initial=0.0)
-    pushes = of_balls(dynamics, closed & (P_N >= 0.0) & jnp.all(dPi_N >= -1e-10 * size, axis=0))
+    pushes = laws.of_balls(closed & (P_N >= 0.0) & jnp.all(dPi_N >= -1e-10 * size, axis=0))
     forwards = jnp.all(jnp.stack([laws.set.dot(g, slip) > 0.0 for g in gamma_F]), axis=0)
     inside = laws.set.norm(P_F) <= laws.radii(P_N, dt) * (1.0 + 1e-12)
-    return pushes & inside & (forwards | modes.stick) & ~impact
+    return Outcome(step, pushes & inside & (forwards | modes.stick) & ~impact)
 
 
 def contacts_after(
@@ -220,19 +217,26 @@ def contacts_after(
     old = before.contacts
     inherits = inherited(dynamics, old, before.gamma)
     tried = inherits.stagewise if sticks else inherits.slip
-    failed, held = tried & ~modes.stagewise, modes.stagewise
-    failures = jnp.where(held, 0, jnp.minimum(old.failures + failed, LONGEST_WAIT))
+    failed = tried & ~modes.stagewise
+    failures = jnp.where(modes.stagewise, 0, jnp.minimum(old.failures + failed, LONGEST_WAIT))
     wait = jnp.where(failed, 2**old.failures - 1, jnp.maximum(old.wait - 1, 0))
     return Contacts(active.normal, still & (modes.stick | active.stick), failures, wait)
 
 
-def settle(modes: Modes, attempt: Callable[[Modes], Outcome]) -> Step:
-    """(b)-(d): the step with these modes, then without those that did not hold, until all others do."""
+def settle(
+    dynamics: Dynamics, before: Any, attempt: Callable[[Modes], Outcome], *, stagewise: bool, sticks: bool = True
+) -> Step:
+    """(b)-(d): the step with the modes inherited, then without those that did not hold, until all others do.
+
+    ``before`` and ``sticks`` as in `contacts_after`; the printed law alone where the method is not ``stagewise``.
+    """
+    modes = inherited(dynamics, before.contacts, before.gamma) if stagewise else no_modes(dynamics)
+    if not sticks:
+        modes = modes._replace(stick=jnp.zeros_like(modes.stick))
     if not modes.slip.shape[0]:
         return attempt(modes).step
     attempt = jax.jit(attempt)  # traced once, for its shapes and for the loop
     shapes = jax.eval_shape(attempt, modes)
-    nothing = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes.step)
 
     def unsettled(state):
         return state[2]
@@ -240,10 +244,7 @@ def settle(modes: Modes, attempt: Callable[[Modes], Outcome]) -> Step:
     def make(state):
         modes, before, _ = state
         step, holds = attempt(modes)
-        solved = jnp.asarray(True)
-        for s in step.solves:
-            solved &= s.result == RESULTS.successful
-        keep = holds & solved
+        keep = holds & (result_of(step.solves) == RESULTS.successful)
         again = jnp.any(modes.stagewise & ~keep)
         solves = tuple(
             s._replace(
@@ -254,4 +255,4 @@ def settle(modes: Modes, attempt: Callable[[Modes], Outcome]) -> Step:
         )
         return Modes(modes.slip & keep, modes.stick & keep), step._replace(solves=solves), again
 
-    return jax.lax.while_loop(unsettled, make, (modes, nothing, jnp.asarray(True)))[1]
+    return jax.lax.while_loop(unsettled, make, (modes, blank(shapes.step), jnp.asarray(True)))[1]

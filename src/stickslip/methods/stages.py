@@ -175,6 +175,11 @@ class Stages(Problem):
         s, nq, nu = self.A.shape[0], self.dynamics.nq, self.dynamics.nu
         return x[: s * nq].reshape(s, nq), x[s * nq :].reshape(s, nu)
 
+    def slips(self, Q: Array, U: Array, end: Array) -> Float[Array, "k n_F"]:
+        """gamma_F at the stages, then at the end of the step, of which all velocities are given."""
+        stages = [self.dynamics.gamma_F(*at) for at in zip(self.tau, Q, U, strict=True)]
+        return jnp.stack([*stages, self.dynamics.split(end)[3]])
+
     def forces(self, Q: Array, U: Array) -> tuple[Array, Array]:
         """Of each stage: the smooth part of dU (or dp) and the directions L (or W) that dPi acts along."""
         d = self.dynamics

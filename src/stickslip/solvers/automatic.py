@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..results import RESULTS
+from ..trees import blank
 from .base import Solver
 from .fixed_point import FixedPoint
 from .newton import Guided, SemismoothNewton
@@ -66,7 +67,7 @@ class Automatic(Solver):
             )  # fmt: skip
 
         shapes = jax.eval_shape(lambda: self.newton.attempt(problem, x, y, None))
-        nothing, no_weights = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+        nothing, no_weights = blank(shapes)
         start = _Attempt(nothing, jnp.asarray(0), x, y, jnp.ones(()), no_weights + jnp.inf)
         first = jax.lax.while_loop(once_more, newton, start).solve
 

@@ -88,9 +88,7 @@ class Inclusions(eqx.Module):
 
     def sticking(self, active: ActiveSet, attempt: Array) -> ActiveSet:
         """Another active set to start from: every contact that may close sticks, from stage ``attempt`` on; 0: as it is."""
-        contact = np.asarray(self.laws.contact_of, dtype=int)
-        carried = jnp.concatenate([self.closed, jnp.ones(1, dtype=bool)])[contact]  # -1: a constant reservoir
-        stuck = ActiveSet(self.closed, self.may_stick & carried)
+        stuck = ActiveSet(self.closed, self.may_stick & self.laws.of_balls(self.closed))
 
         def chosen(natural, stuck):
             stage = 1 + np.arange(natural.shape[0]) * self.stages // max(1, natural.shape[0])

@@ -6,12 +6,12 @@ for one law after the other (PSOR), or for all at once from the old percussions 
 off the projection at the end (`Solve.active`): "constraint" where it did not project (closed, sticking), else "impressed".
 """
 
+import abc
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
 from ..results import RESULTS, unless
@@ -35,9 +35,9 @@ class Relaxation(Solver):
     max_iterations: eqx.AbstractVar[int]
     relaxation: eqx.AbstractVar[float]
 
+    @abc.abstractmethod
     def sweep(self, problem: VelocityProblem, psi_0: Array, y: Array) -> Array:
         """One iteration; psi = psi_0 + G y."""
-        raise NotImplementedError
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         if not isinstance(problem, VelocityProblem):
@@ -95,8 +95,7 @@ class PSOR(Relaxation):
         offset, ball = inclusions.offset, Balls((0,) * laws.set.largest_dimension, 1)
         diagonal = jnp.diagonal(G)
         places = jnp.asarray(b + laws.n_N + laws.set.places)  # of the components of each ball
-        contact = np.asarray(laws.contact_of, dtype=int)
-        carried = jnp.concatenate([inclusions.closed, jnp.ones(1, dtype=bool)])[contact]  # -1: a constant reservoir
+        carried = laws.of_balls(inclusions.closed)
 
         def bilateral(i, y):
             d = jnp.where(diagonal[i] > 0.0, diagonal[i], 1.0)

@@ -1,0 +1,16 @@
+"""Two things JAX loops ask for again and again: one of two trees, and an empty one to begin with."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+def pick(condition: Any, a: Any, b: Any) -> Any:
+    """a where the condition holds, else b, leaf by leaf."""
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+
+def blank(shapes: Any) -> Any:
+    """Zeros, from what `jax.eval_shape` gives."""
+    return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
