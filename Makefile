@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Two cores are what CI has; one worker a core.
 WORKERS ?= 2
 
-.PHONY: setup demo test lint types tests bench clean
+.PHONY: setup demo reproduce docs test lint types tests bench clean
 
 setup: $(STAMP)
 
@@ -17,12 +17,20 @@ $(STAMP): pyproject.toml
 
 demo: setup
 	$(BIN)/stickslip demo --out build/demo
+	$(BIN)/stickslip reproduce --quick --out build/demo/reproduce
+
+reproduce: setup
+	$(BIN)/stickslip reproduce --out build/reproduce
+
+docs: setup
+	$(BIN)/mkdocs build --strict
+	@echo "page: build/site/index.html"
 
 test: lint types tests
 
 lint: setup
-	$(BIN)/ruff check src tests examples benchmarks
-	$(BIN)/ruff format --check src tests examples benchmarks
+	$(BIN)/ruff check src tests examples benchmarks docs
+	$(BIN)/ruff format --check src tests examples benchmarks docs
 
 types: setup
 	$(BIN)/mypy

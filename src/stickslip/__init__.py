@@ -3,9 +3,13 @@
 from . import _setup as _setup  # isort: skip  (double precision before anything is computed)
 from . import benchmarks as benchmarks
 from . import rigid as rigid
+from . import shapes as shapes
 from .beam import PlanarBeam as PlanarBeam
+from .citations import citation as citation
 from .convergence import Convergence as Convergence
 from .convergence import convergence as convergence
+from .files import FileError as FileError
+from .files import load as load
 from .initial import InitialState as InitialState
 from .initial import initial_state as initial_state
 from .laws import Contact as Contact

@@ -1,4 +1,4 @@
-"""The command line: `stickslip list`, `run NAME`, `convergence NAME`, `survey`, `demo`."""
+"""The command line: `stickslip list`, `run NAME`, `convergence NAME`, `survey`, `reproduce`, `demo`."""
 
 import os
 import sys
@@ -55,7 +55,8 @@ def run(
     dt: Annotated[float | None, typer.Option(help="step size; default: the benchmark's")] = None,
     t1: Annotated[float | None, typer.Option(help="end time; default: the benchmark's")] = None,
     plot: Annotated[Path | None, typer.Option(help="write a picture here")] = None,
-    save: Annotated[Path | None, typer.Option(help="write t, q, u, P_*, g_N here (.npz)")] = None,
+    html: Annotated[Path | None, typer.Option(help="write a page to play, pause and scrub here (.html)")] = None,
+    save: Annotated[Path | None, typer.Option(help="write the run here: .nc (netCDF, see `ss.load`) or .npz")] = None,
 ) -> None:
     """Run a benchmark and say how it went."""
     import numpy as np
@@ -65,7 +66,9 @@ def run(
     from .results import SimulationError
     from .simulate import simulate
 
-    for option, file, suffixes in (("--plot", plot, (".png", ".pdf", ".svg")), ("--save", save, (".npz",))):
+    for option, file, suffixes in (
+        ("--plot", plot, (".png", ".pdf", ".svg")), ("--html", html, (".html",)), ("--save", save, (".nc", ".npz")),
+    ):  # fmt: skip
         if file is not None and file.suffix not in suffixes:
             raise fail(f"{option} {file}: the file must end in {' or '.join(suffixes)}")
     try:
@@ -98,7 +101,13 @@ def run(
 
         overview(sol, title, plot)
         console.print(f"wrote {plot}", highlight=False)
-    if save is not None:
+    if html is not None:
+        sol.animate(html, title=title)
+        console.print(f"wrote {html}", highlight=False)
+    if save is not None and save.suffix == ".nc":
+        sol.save(save)
+        console.print(f"wrote {save}", highlight=False)
+    elif save is not None:
         save.parent.mkdir(parents=True, exist_ok=True)
         columns = {key: getattr(sol, key) for key in ("t", "q", "u", "P_g", "P_gamma", "P_N", "P_F")}
         np.savez(save, **columns, g_N=sol.g_N())
@@ -167,6 +176,25 @@ def survey(
 
     tables.write(tables.survey(chosen, kinds, workers, report), out)
     console.print(f"wrote {out}", highlight=False)
+
+
+@app.command()
+def reproduce(
+    papers: Annotated[list[str] | None, typer.Argument(help="S0, S1, S2, S3, S4; default: all")] = None,
+    figure: Annotated[str | None, typer.Option(help="one figure or table only, as the paper numbers it: 7.12")] = None,
+    out: Annotated[Path, typer.Option(help="where the page goes")] = Path("build/reproduce"),
+    quick: Annotated[bool, typer.Option("--quick", help="leave out what takes long, fewer steps elsewhere")] = False,
+    workers: Annotated[int, typer.Option(help="processes", min=1)] = 2,
+) -> None:
+    """Make the figures and tables of the five papers again, judge each, and write a page. Exit code 0: all hold."""
+    from .reproduce import reproduce as make
+
+    try:
+        passed = make(papers or [], figure, out, quick, workers, console)
+    except ValueError as error:
+        raise fail(str(error)) from None
+    if not passed:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from . import shapes
 from .benchmarks import Benchmark
 from .solution import Solution
 
 COLORS = ("#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a")
 
 
-def _axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tuple[Any, Any]:
+def axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tuple[Any, Any]:
+    """A figure in the style of this package, and its axes, rows by columns."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -21,9 +23,10 @@ def _axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tup
         "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
         "axes.prop_cycle": plt.cycler(color=COLORS), "font.size": 9, "axes.titlesize": 10, "figure.dpi": 130,
     })  # fmt: skip
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
-    figure.suptitle(title, fontsize=11)
-    return figure, axes
+    figure, panels = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    if title:
+        figure.suptitle(title, fontsize=11)
+    return figure, panels
 
 
 def _finish(figure: Any, file: str | Path) -> None:
@@ -37,10 +40,10 @@ def _finish(figure: Any, file: str | Path) -> None:
 def overview(sol: Solution, title: str, file: str | Path) -> None:
     """Positions, gaps, percussions and energy of any run."""
     rows = 2 if sol.state is None else 3
-    figure, axes = _axes(rows, 2, title, (9.0, 2.8 * rows))
-    (a, b), (c, d) = axes[:2]
+    figure, panels = axes(rows, 2, title, (9.0, 2.8 * rows))
+    (a, b), (c, d) = panels[:2]
     if sol.state is not None:
-        _adjusted(sol, *axes[2])
+        _adjusted(sol, *panels[2])
     for i in range(sol.q.shape[1]):
         a.plot(sol.t, sol.q[:, i], lw=1, label=f"q[{i}]")
     a.set(title="positions", xlabel="t")
@@ -78,9 +81,69 @@ def _adjusted(sol: Solution, a: Any, b: Any) -> None:
     a.legend(fontsize=7)
 
 
+def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> None:
+    """A run at a glance: the mechanism at some moments, the later the darker, beside its gaps and velocities."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    system: Any = sol.system
+    drawn = hasattr(system, "draw")
+    figure, panels = axes(2, 2 if drawn else 1, title, (8.6, 3.6) if drawn else (6.0, 3.6))
+    gaps = sol.g_N()
+    few = gaps if gaps.shape[1] <= 20 else gaps.min(axis=1, keepdims=True)
+    upper, name = (few, "gaps" if few is gaps else "smallest gap") if gaps.shape[1] else (sol.q, "coordinates")
+    for panel, values, what in ((panels[0, -1], upper, name), (panels[1, -1], sol.u, "velocities")):
+        panel.plot(sol.t, values, lw=1)
+        panel.set(title=what)
+        if np.abs(values).max() < 1e-9:  # a contact that stays closed is a line, not its round-off
+            panel.set_ylim(-1e-3, 1e-3)
+    panels[1, -1].set(xlabel="t")
+    if drawn:
+        grid = panels[0, 0].get_gridspec()
+        for panel in panels[:, 0]:
+            panel.remove()
+        solid = any(isinstance(shape, shapes.Mesh) for shape in shapes.flat(system.draw(sol.t[0], sol.q[0])))
+        times = np.linspace(sol.t[0], sol.t[-1], 3 if solid else moments)
+        rows = np.unique(np.searchsorted(sol.t, times).clip(0, len(sol.t) - 1))
+        pictures = [shapes.flat(system.draw(sol.t[row], sol.q[row])) for row in rows]
+        scene = figure.add_subplot(grid[:, 0], projection="3d" if solid else None)
+        for k, picture in enumerate(pictures):
+            _snapshot(scene, picture, 0.15 + 0.85 * (k + 1) / len(pictures), plt)
+        scene.grid(visible=False)
+        if solid:
+            scene.set_aspect("equal")
+            scene.set_axis_off()
+            scene.view_init(elev=18, azim=-55)
+        else:
+            scene.set_aspect("equal", adjustable="datalim")
+    _finish(figure, file)
+
+
+def _snapshot(scene: Any, picture: list[Any], strength: float, plt: Any) -> None:
+    for shape in picture:
+        if isinstance(shape, shapes.Contacts):
+            continue
+        points = np.asarray(shape.points)
+        if isinstance(shape, shapes.Mesh):
+            scene.plot_trisurf(
+                *points.T,
+                triangles=np.asarray(shape.triangles),
+                color=shape.color,
+                alpha=0.7 * strength,
+                lw=0.1,
+                edgecolor="k",
+            )
+        elif isinstance(shape, shapes.Polygon):
+            scene.add_patch(plt.Polygon(points, facecolor=shape.color, edgecolor=shapes.INK, lw=0.6, alpha=strength))
+        else:
+            scene.plot(*points.T, color=shape.color, lw=0.6 * shape.width, alpha=strength)
+
+
 def bouncing_ball(runs: dict[str, Solution], b: Benchmark, file: str | Path) -> None:
     """The gap through the accumulation point, and the energy that each impact takes."""
-    figure, ((a, c),) = _axes(1, 2, "Bouncing ball, $e_N = 0.5$, dt = 0.01: rest through an accumulation point", (9.0, 3.4))
+    figure, ((a, c),) = axes(1, 2, "Bouncing ball, $e_N = 0.5$, dt = 0.01: rest through an accumulation point", (9.0, 3.4))
     t = np.linspace(0, b.t1, 2000)
     g, e, v, exact, start = 9.81, 0.5, 0.0, np.zeros_like(t), 0.0
     height = np.asarray(b.q0)[1] - 0.1
@@ -107,7 +170,7 @@ def bouncing_ball(runs: dict[str, Solution], b: Benchmark, file: str | Path) -> 
 
 def slider_crank(sol: Solution, file: str | Path) -> None:
     """As S0 Fig. 5: gaps of two corners, the tilt, its phase portrait and the energy."""
-    figure, ((a, b), (c, d)) = _axes(2, 2, "Slider-crank with clearance, RATTLE, dt = 1e-4", (9.0, 5.6))
+    figure, ((a, b), (c, d)) = axes(2, 2, "Slider-crank with clearance, RATTLE, dt = 1e-4", (9.0, 5.6))
     early = sol.t <= 0.03
     for i in range(4):
         a.plot(sol.t[early], 1e3 * sol.g_N()[early, i], lw=1, label=f"corner {i + 1}")
@@ -127,7 +190,7 @@ def slider_crank(sol: Solution, file: str | Path) -> None:
 
 def tippedisk(sol: Solution, b: Benchmark, file: str | Path) -> None:
     """As S0 Fig. 10: the centre of gravity rises, the inclination dips; dots are the converged reference."""
-    figure, ((a, c),) = _axes(1, 2, "Tippedisk, RATTLE, dt = 1e-3: spun, it turns upside down", (9.0, 3.4))
+    figure, ((a, c),) = axes(1, 2, "Tippedisk, RATTLE, dt = 1e-3: spun, it turns upside down", (9.0, 3.4))
     end = 1.5
     early = sol.t <= end
     z, inclination = ({t: v for t, v in b.reference[k].items() if t <= end} for k in ("z", "theta"))
@@ -149,7 +212,7 @@ def convergence_plot(result: Any, title: str, file: str | Path) -> None:
     """Errors over step sizes in q and u, with the measured order of each."""
     from matplotlib.ticker import NullFormatter
 
-    figure, ((a, b),) = _axes(1, 2, title, (9.0, 4.2))
+    figure, ((a, b),) = axes(1, 2, title, (9.0, 4.2))
     markers = "osd^v<>ph*+x"
     for axis, quantity in ((a, "q"), (b, "u")):
         smallest = 1.0
@@ -165,8 +228,7 @@ def convergence_plot(result: Any, title: str, file: str | Path) -> None:
 
 def switching_points(curves: dict[tuple[str, int], Any], file: str | Path) -> None:
     """S4 Figs. 12(e), (f) and 14: error against the largest step, and against work."""
-    figure, axes = _axes(1, 3, "Extrapolation with step size adjustment", (11.0, 3.8))
-    a, b, c = axes[0]
+    figure, ((a, b, c),) = axes(1, 3, "Extrapolation with step size adjustment", (11.0, 3.8))
     for (name, order), (dts, errors, work) in curves.items():
         label = f"order {order} (slope {np.polyfit(np.log(dts), np.log(errors), 1)[0]:.1f})"
         left = a if name == "impact oscillator" else c
@@ -183,7 +245,7 @@ def switching_points(curves: dict[tuple[str, int], Any], file: str | Path) -> No
 
 def work_precision(curves: dict[str, np.ndarray], title: str, file: str | Path) -> None:
     """Errors over times, one line a method: (errors, seconds) by row; printed laws are dashed."""
-    figure, ((a,),) = _axes(1, 1, title, (7.5, 4.6))
+    figure, ((a,),) = axes(1, 1, title, (7.5, 4.6))
     colors: dict[str, str] = {}
     for name, rows in curves.items():
         color = colors.setdefault(name.split(",")[0], COLORS[len(colors)])
@@ -191,4 +253,15 @@ def work_precision(curves: dict[str, np.ndarray], title: str, file: str | Path) 
     a.axhline(1e-8, color="k", lw=0.6, ls=":")
     a.set(xlabel="time in ms (compiled, one core)", ylabel="largest error in q")
     a.legend(fontsize=7)
+    _finish(figure, file)
+
+
+def work_precision_pair(persistent: dict[str, np.ndarray], impact: dict[str, np.ndarray], file: str | Path) -> None:
+    """The same methods on contact that persists and across an impact: (errors, seconds) by row."""
+    figure, ((a, b),) = axes(1, 2, "Work against precision: a mass on a slope", (10.0, 4.4))
+    for axis, curves, title in ((a, persistent, "contact persists"), (b, impact, "dropped: one impact")):
+        for i, (name, rows) in enumerate(curves.items()):
+            axis.loglog(1e3 * rows[:, 1], rows[:, 0], "osd^v<>ph"[i], ls="-", ms=4, lw=1, color=COLORS[i], label=name)
+        axis.set(title=title, xlabel="time in ms (compiled, one core)", ylabel="error in q")
+    b.legend(fontsize=7)
     _finish(figure, file)

@@ -1,6 +1,7 @@
 """What a run gives back."""
 
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,6 +14,9 @@ from .initial import acceleration_level, contact_state
 from .methods.base import Method
 from .results import RESULTS
 from .system import System
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 BLOCK = 1024
 
@@ -111,13 +115,28 @@ class Solution(eqx.Module):
             blocks.append(jax.tree.map(lambda a, n=n: np.asarray(a)[:n], _map_rows(f, self.system, padded)))
         return jax.tree.map(lambda *a: np.concatenate(a), *blocks)
 
+    def _from_file(self, name: str) -> Any:
+        """Rows that came with a file whose system is not at hand; None where there is one to ask."""
+        from .records import RecordedSystem
+
+        return self.system.rows.get(name) if isinstance(self.system, RecordedSystem) else None
+
     def g_N(self) -> Float[Array, "rows n_N"]:
         """Gaps at the saved times."""
-        return self._rows(_gaps, self.t, self.q)
+        known = self._from_file("g_N")
+        return self._rows(_gaps, self.t, self.q) if known is None else known
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether the system defines it."""
+        return self._from_file("energy") is not None or hasattr(self.system, "energy")
 
     def energy(self) -> Float[Array, " rows"]:
         """Total energy at the saved times, where the system defines it."""
-        if not hasattr(self.system, "energy"):
+        known = self._from_file("energy")
+        if known is not None:
+            return known
+        if not self.has_energy:
             raise AttributeError(f"{type(self.system).__name__} does not define energy(t, q, u)")
         return self._rows(_energy, self.t, self.q, self.u)
 
@@ -130,6 +149,37 @@ class Solution(eqx.Module):
         """
         f = _forces_by_percussion if self.method.level == "velocity" else _forces_by_state
         return self._rows(f, self.t, self.dt, self.q, self.u, self.P_N, self.P_F)
+
+    def to_xarray(self) -> "Dataset":
+        """All arrays as an `xarray.Dataset` with the names and units of the system's ``coordinates`` and ``contacts``."""
+        from .tables import to_xarray
+
+        return to_xarray(self)
+
+    def save(self, path: str | PathLike) -> None:
+        """Write everything to a netCDF-4 file (``.nc``) from which `ss.load` makes the solution again."""
+        from .files import save
+
+        save(self, path)
+
+    def plot(self, path: Any, title: str = "") -> None:
+        """Positions, gaps, percussions and energy over time, as a picture (.png, .pdf, .svg)."""
+        from .plot import overview
+
+        overview(self, title or type(self.system).__name__, path)
+
+    def animate(self, path: Any = None, *, title: str = "", frames: int = 200, duration: float = 8.0) -> Any:
+        """A page to play, pause and scrub, written to ``path`` (.html) if one is given; it needs no network.
+
+        The mechanism appears as its system's ``draw(t, q)`` says, see `stickslip.shapes`. ``duration`` is that of the
+        playback in seconds.
+        """
+        from .animation import Animation
+
+        animation = Animation(self, title=title, frames=frames, duration=duration)
+        if path is not None:
+            animation.save(path)
+        return animation
 
 
 @eqx.filter_jit

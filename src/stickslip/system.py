@@ -1,11 +1,32 @@
 """The contract: a mechanical system as a paper writes it down."""
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+
+class Label(NamedTuple):
+    """What a component is called, and its unit; "" where nobody said."""
+
+    name: str
+    unit: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> "Label":
+        """From "name [unit]"."""
+        parts = re.fullmatch(r"([^\[\]]+)\[([^\[\]]+)\]", text)
+        name, unit = (part.strip() for part in parts.groups()) if parts else ("", "")
+        if not (name and unit):
+            raise ValueError(f'{text!r} must be "name [unit]", such as "x [m]", or "p_0 [1]" for a pure number')
+        return cls(name, unit)
+
+    @property
+    def rate(self) -> "Label":
+        return Label(f"{self.name}_dot", f"{self.unit}/s")
 
 
 class System(eqx.Module):
@@ -16,7 +37,8 @@ class System(eqx.Module):
         M(t, q) du = h(t, q, u) dt + W_g dP_g + W_gamma dP_gamma + W_N dP_N + W_F dP_F,    q_dot = B u + beta
 
     ``laws`` is an attribute (field or property): one ``Contact`` per gap in order, then any ``FrictionElement``. So is
-    ``switching_times``, at which forces jump: steps of `ss.SwitchingPoints` end there.
+    ``switching_times``, at which forces jump: steps of `ss.SwitchingPoints` end there. ``coordinates`` and ``velocities``
+    name the entries of q and u as "name [unit]", ``contacts`` the gaps: `sol.to_xarray()` and files carry the names.
     """
 
     if TYPE_CHECKING:
@@ -27,9 +49,21 @@ class System(eqx.Module):
         @property
         def switching_times(self) -> Any: ...
 
+        @property
+        def coordinates(self) -> Any: ...
+
+        @property
+        def velocities(self) -> Any: ...
+
+        @property
+        def contacts(self) -> Any: ...
+
     else:
         laws = ()
         switching_times = ()
+        coordinates = ()
+        velocities = ()
+        contacts = ()
 
     def M(self, t: Any, q: Array) -> Float[Array, "nu nu"]:
         """Mass matrix."""

@@ -2,8 +2,9 @@
 
 import difflib
 import math
-from collections.abc import Iterable
-from typing import Any
+import reprlib
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from jaxtyping import Array
 from .derive import Dynamics
 from .laws import Contact, FrictionElement, StackedLaws, unchecked
 from .linalg import spd_solve
-from .system import System
+from .system import Label, System
 
 TOLERANCE = 1e-8  # by how much a start may violate a constraint
 
@@ -87,9 +88,53 @@ def _checked_laws(system: System) -> StackedLaws:
     return StackedLaws.of(stated)
 
 
-def _check_shapes(system: System, t: Array, q: Array, u: Array) -> None:
+class Labels(NamedTuple):
+    """What the entries of q, u and g_N are called."""
+
+    coordinates: tuple[Label, ...]
+    velocities: tuple[Label, ...]
+    contacts: tuple[Label, ...]
+
+    @classmethod
+    def of(cls, system: System, nq: int, nu: int, n_N: int) -> "Labels":
+        """As the system says, or counted; raises where what it says does not fit."""
+        coordinates = _labels(system, "coordinates", nq, f"q has {nq} entries", Label.of)
+        velocities = _labels(system, "velocities", nu, f"u has {nu} entries", Label.of)
+        contacts = _labels(system, "contacts", n_N, f"there are {n_N} ss.Contact in laws", Label)
+        kind = type(system)
+        if coordinates and not velocities and kind.B is System.B and kind.beta is System.beta:
+            velocities = tuple(label.rate for label in coordinates)
+        return cls(
+            coordinates or tuple(Label(f"q_{i}") for i in range(nq)),
+            velocities or tuple(Label(f"u_{i}") for i in range(nu)),
+            contacts or tuple(Label(f"contact {i}") for i in range(n_N)),
+        )
+
+
+def _labels(system: System, attribute: str, wanted: int, why: str, parse: Callable[[str], Label]) -> tuple[Label, ...]:
+    stated = getattr(system, attribute)
+    if callable(stated) or not isinstance(stated, tuple | list):
+        raise TypeError(f"system.{attribute} must be an attribute holding a tuple of names (a field or a property)")
+    if not stated:
+        return ()
+    labels: dict[str, Label] = {}
+    for i, text in enumerate(stated):
+        if not isinstance(text, str) or not text.strip():
+            raise TypeError(f"system.{attribute}[{i}] must be a name, got {text!r}")
+        try:
+            label = parse(text)
+        except ValueError as error:
+            raise ValueError(f"system.{attribute}[{i}]: {error}") from None
+        if label.name in labels:
+            raise ValueError(f"system.{attribute}[{i}]: the name {label.name!r} is taken")
+        labels[label.name] = label
+    if len(labels) != wanted:
+        raise ValueError(f"system.{attribute} = {reprlib.repr(stated)}: {len(labels)} names, expected {wanted}: {why}")
+    return tuple(labels.values())
+
+
+def _check_shapes(system: System, laws: StackedLaws, t: Array, q: Array, u: Array) -> None:
     """What a user's functions return, against the contract."""
-    laws = _checked_laws(system)
     nq, nu = q.shape[0], u.shape[0]
     default_B = type(system).B is System.B
     if default_B and nq != nu:
@@ -130,7 +175,8 @@ _shapes_seen: set[Any] = set()
 def _kind(system: System, q: Array, u: Array) -> Any:
     """All that shapes can depend on: class, static fields, shapes and types of the parameters; None if not hashable."""
     leaves, structure = jax.tree.flatten(system)
-    key = (structure, tuple((jnp.shape(x), jnp.result_type(x)) for x in leaves), q.shape, u.shape)
+    kinds = tuple(x if isinstance(x, str) else (jnp.shape(x), jnp.result_type(x)) for x in leaves)
+    key = (structure, kinds, q.shape, u.shape)
     try:
         hash(key)
     except TypeError:
@@ -187,7 +233,9 @@ def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = N
     """q0 and u0 as vectors, and whether anything is traced; shapes are checked, values by `check_start`."""
     traced = is_traced(system, q0, u0, method)
     q, u = _vector("q0", q0), _vector("u0", u0)
-    _check_shapes(system, jnp.asarray(float(t0)), q, u)
+    laws = _checked_laws(system)
+    _check_shapes(system, laws, jnp.asarray(float(t0)), q, u)
+    Labels.of(system, q.shape[0], u.shape[0], laws.n_N)
     return q, u, traced
 
 

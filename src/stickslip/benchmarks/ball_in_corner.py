@@ -7,6 +7,7 @@ import math
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
 from ..rigid import PlanarBody, planar
@@ -15,6 +16,8 @@ from .base import Benchmark
 
 class BallInCorner(PlanarBody):
     """q = (x, y, phi)."""
+
+    contacts = ("right plane", "left plane")
 
     m: float = 1.0
     R: float = 0.1
@@ -42,6 +45,16 @@ class BallInCorner(PlanarBody):
             u[0] * jnp.cos(a) + u[1] * jnp.sin(a) + self.R * u[2],
             u[0] * jnp.cos(b) - u[1] * jnp.sin(b) + self.R * u[2],
         ])  # fmt: skip  # (7.27)
+
+    def draw(self, t, q):
+        a, b = self.alpha, self.beta_angle
+        normals = jnp.array([[-jnp.sin(a), jnp.cos(a)], [jnp.sin(b), jnp.cos(b)]])
+        tangents = jnp.array([[jnp.cos(a), jnp.sin(a)], [jnp.cos(b), -jnp.sin(b)]])
+        return [
+            shapes.Line(jnp.stack([-1.6 * tangents[1], jnp.zeros(2), 1.6 * tangents[0]]), shapes.GROUND, 4.0),
+            shapes.disk(q[:2], self.R, q[2]),
+            shapes.Contacts(at=q[:2] - self.R * normals, normals=normals, tangents=tangents[:, None]),
+        ]
 
     @property
     def laws(self):

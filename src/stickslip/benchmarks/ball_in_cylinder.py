@@ -12,6 +12,8 @@ from .base import Benchmark
 
 
 class BallInCylinder(BallInHollowSphere):
+    contacts = ("cylinder",)
+
     gravity: float = 9.81
     height: float = 1.0  # of the axis
 
@@ -20,6 +22,9 @@ class BallInCylinder(BallInHollowSphere):
 
     def gamma_F(self, t, q, u):
         return super().gamma_F(t, q - jnp.array([0.0, self.height, 0.0]), u)
+
+    def draw(self, t, q):  # seen from the axis
+        return super().draw(t, q - jnp.array([0.0, self.height, 0.0]))
 
 
 CASES = (1,)

@@ -8,6 +8,7 @@ import math
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
 from ..rigid import PlanarBody, planar
@@ -16,6 +17,8 @@ from .base import Benchmark
 
 class BallInHollowSphere(PlanarBody):
     """q = (x, y, phi); the sphere's centre P is the origin."""
+
+    contacts = ("sphere",)
 
     m: float = 1.0
     R: float = 0.1
@@ -33,6 +36,15 @@ class BallInHollowSphere(PlanarBody):
     def gamma_F(self, t, q, u):
         n = -q[:2] / jnp.sqrt(q[:2] @ q[:2])  # inward normal r_SP/|r_SP|
         return jnp.array([u[0] * n[1] - u[1] * n[0] + self.R * u[2]])  # (7.13)
+
+    def draw(self, t, q):
+        n = -q[:2] / jnp.sqrt(q[:2] @ q[:2])
+        ring = self.R_s * shapes.circle(80)
+        return [
+            shapes.Line(jnp.concatenate([ring, ring[:1]]), shapes.GROUND, 4.0),
+            shapes.disk(q[:2], self.R, q[2]),
+            shapes.Contacts(at=[q[:2] - self.R * n], normals=[n], tangents=[[[n[1], -n[0]]]]),
+        ]
 
     @property
     def laws(self):

@@ -6,7 +6,6 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from ..methods.base import Method
-from ..system import System
 
 
 class Benchmark(eqx.Module):
@@ -14,7 +13,7 @@ class Benchmark(eqx.Module):
 
     name: str = eqx.field(static=True)
     case: int = eqx.field(static=True)
-    system: System
+    system: Any  # a System, each with parameters of its own
     q0: Float[Array, " nq"]
     u0: Float[Array, " nu"]
     t1: float

@@ -7,6 +7,7 @@ lambda_N = 1 and 2/pi the block slips first at t = 1.5.
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import FrictionElement, stribeck
 from ..methods import Rattle
 from ..system import System
@@ -15,6 +16,8 @@ from .base import Benchmark
 
 class BlockOnBelt(System):
     """q = (x)."""
+
+    coordinates = ("x [m]",)
 
     m: float = 1.0
     c: float = 1.0
@@ -32,6 +35,16 @@ class BlockOnBelt(System):
 
     def gamma_F(self, t, q, u):
         return u - self.u_b
+
+    def draw(self, t, q):
+        belt = jnp.mod(self.u_b * t + 0.2 * jnp.arange(8), 1.6) - 0.8  # marks that move with it
+        spring = jnp.stack([jnp.linspace(-0.9, q[0] - 0.06, 17), 0.06 + 0.02 * jnp.array([0.0, *(1.0, -1.0) * 8])], axis=1)
+        return [
+            shapes.Line([[-0.8, 0.0], [0.8, 0.0]], shapes.GROUND, 4.0),
+            *(shapes.Line([[x, -0.03], [x, 0.0]], shapes.GROUND, 3.0) for x in belt),
+            shapes.Line(spring, shapes.GROUND, 1.5),
+            shapes.box((q[0], 0.06), 0.12, 0.12),
+        ]
 
     @property
     def laws(self):

@@ -9,6 +9,7 @@ import math
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
 from ..rigid import PlanarBody, planar
@@ -17,6 +18,8 @@ from .base import Benchmark
 
 class BouncingBall(PlanarBody):
     """q = (x, y, phi); M and h are those of a planar body, (44)."""
+
+    contacts = ("ground",)
 
     e_N: float = 0.5
     mu: float = 0.2
@@ -34,6 +37,13 @@ class BouncingBall(PlanarBody):
 
     def gamma_F(self, t, q, u):
         return jnp.array([u[0] + self.R * u[2]])
+
+    def draw(self, t, q):
+        return [
+            shapes.Line([[-1.2, 0.0], [1.2, 0.0]], shapes.GROUND, 4.0),
+            shapes.disk(q[:2], self.R, q[2]),
+            shapes.Contacts(at=q[None, :2] - jnp.array([[0.0, self.R]]), normals=[[0, 1]], tangents=[[[1, 0]]]),
+        ]
 
     @property
     def laws(self):

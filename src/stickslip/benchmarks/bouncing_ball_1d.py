@@ -21,6 +21,9 @@ from .base import Benchmark
 class Ball1D(System):
     """q = (y)."""
 
+    coordinates = ("y [m]",)
+    contacts = ("ground",)
+
     m: float = 1.0
     gravity: float = 1.0
     e_N: float = 0.0

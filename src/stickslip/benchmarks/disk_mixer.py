@@ -10,6 +10,7 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import MoreauMidpoint
 from ..solvers import PSOR
@@ -32,6 +33,9 @@ def _turned(n):
 
 class DiskMixer(System):
     """q = (x, y, phi) of disk after disk; gaps between disks, then to the drum."""
+
+    coordinates = tuple(f"{x}_{i} [{unit}]" for i in range(COUNT) for x, unit in (("x", "m"), ("y", "m"), ("phi", "rad")))
+    contacts = (*(f"disks {i} and {j}" for i, j in PAIRS), *(f"disk {i} and drum" for i in range(COUNT)))
 
     m: float = 0.1
     r: float = 0.03
@@ -65,6 +69,25 @@ class DiskMixer(System):
         tangent = _turned(c / _length(c)[:, None])
         on_drum = along(tangent, v) + self.r * omega - self.drum_rate * self.drum_radius
         return jnp.concatenate([between, on_drum])
+
+    def draw(self, t, q):
+        x = q.reshape(COUNT, 3)
+        c = x[:, :2]
+        d = c[SECOND] - c[FIRST]
+        n, outward = d / _length(d)[:, None], c / _length(c)[:, None]
+        at = jnp.concatenate([c[FIRST] + self.r * n, c + self.r * outward])
+        normals = jnp.concatenate([n, -outward])
+        tangents = jnp.concatenate([_turned(n), _turned(outward)])[:, None]
+        ring = self.drum_radius * shapes.circle(60)
+        marks = self.drum_rate * t + jnp.arange(12) * jnp.pi / 6
+        spokes = jnp.stack([jnp.cos(marks), jnp.sin(marks)], axis=1)
+        disks = [shapes.disk(x[k, :2], self.r, x[k, 2], (shapes.STEEL, shapes.WOOD)[k % 6 < 3]) for k in range(COUNT)]
+        return [
+            shapes.Line(jnp.concatenate([ring, ring[:1]]), shapes.GROUND, 4.0),
+            *(shapes.Line(jnp.outer(jnp.array([1.0, 1.06]) * self.drum_radius, s), shapes.GROUND, 3.0) for s in spokes),
+            *disks,
+            shapes.Contacts(at=at, normals=normals, tangents=tangents),
+        ]
 
     @property
     def laws(self):

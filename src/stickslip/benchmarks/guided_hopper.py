@@ -9,7 +9,9 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from .. import shapes
 from ..beam import PlanarBeam
 from ..laws import Contact, Coulomb
 from ..methods import GeneralizedAlpha
@@ -19,6 +21,8 @@ from .base import Benchmark
 
 class GuidedHopper(System):
     """q = (y of the hip, coordinates of the beam)."""
+
+    contacts = ("tip",)
 
     beam: PlanarBeam
     m_body: float = 3.0
@@ -60,6 +64,22 @@ class GuidedHopper(System):
 
     def gamma_F(self, t, q, u):
         return self.beam.at(1.0, u[1:])[:1]
+
+    def draw(self, t, q):
+        hip, knee = jnp.array([0.0, q[0]]), jnp.array([0.0, q[0]]) + self.to_knee(t)
+        leaf = jnp.stack([self.beam.at(xi, q[1:]) for xi in np.linspace(0.0, 1.0, 21)])
+        return [
+            shapes.Line([[-0.2, 0.0], [0.3, 0.0]], shapes.GROUND, 4.0),
+            *(shapes.Line([[x, 0.12], [x, 0.42]], shapes.GROUND, 1.5) for x in (-0.065, 0.065)),
+            shapes.box(hip, 0.12, 0.06),
+            shapes.Line(jnp.stack([hip, knee]), shapes.INK, 7.0),
+            shapes.Line(leaf, shapes.ACCENT, 4.0),
+            shapes.Contacts(at=leaf[-1:], normals=[[0, 1]], tangents=[[[1, 0]]]),
+        ]
+
+    @property
+    def coordinates(self):
+        return ("y [m]", *(f"{axis}_{i} [m]" for i in range(self.beam.nodes) for axis in ("x", "y")))
 
     @property
     def laws(self):

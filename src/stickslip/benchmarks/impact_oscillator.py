@@ -10,6 +10,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
+from .. import shapes
 from ..laws import Contact
 from ..methods import Extrapolation
 from ..stepsize import SwitchingPoints
@@ -19,6 +20,9 @@ from .base import Benchmark
 
 class ImpactOscillator(System):
     """q = (x)."""
+
+    coordinates = ("x [m]",)
+    contacts = ("wall",)
 
     m: float = 0.1
     c: float = 20.0
@@ -33,6 +37,17 @@ class ImpactOscillator(System):
 
     def g_N(self, t, q):
         return -q
+
+    def draw(self, t, q):
+        x = q[0]
+        spring = jnp.linspace(-0.9, x - 0.04, 17)
+        zigzag = jnp.stack([spring, 0.02 * jnp.array([0.0, *(1.0, -1.0) * 8])], axis=1)
+        return [
+            shapes.Line([[0.04, -0.08], [0.04, 0.08]], shapes.GROUND, 4.0),
+            shapes.Line(zigzag, shapes.GROUND, 1.5),
+            shapes.box((x, 0.0), 0.08, 0.08),
+            shapes.Contacts(at=[[x + 0.04, 0.0]], normals=[[-1, 0]]),
+        ]
 
     @property
     def laws(self):

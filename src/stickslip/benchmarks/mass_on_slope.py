@@ -8,7 +8,9 @@ with m = 1: at rest on the slope, and the drop. The mass cancels from the motion
 import math
 
 import jax.numpy as jnp
+import numpy as np
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
 from ..system import System
@@ -17,6 +19,9 @@ from .base import Benchmark
 
 class MassOnSlope(System):
     """q = (x, y)."""
+
+    coordinates = ("x [m]", "y [m]")
+    contacts = ("slope",)
 
     m: float = math.pi
     gravity: float = 10.0
@@ -40,6 +45,15 @@ class MassOnSlope(System):
 
     def gamma_F(self, t, q, u):
         return jnp.array([self.tangent(q[0]) @ u])
+
+    def draw(self, t, q):
+        x = np.linspace(-0.4, 3.4, 80)
+        tx, ty = self.tangent(q[0])
+        return [
+            shapes.Line(np.column_stack([x, np.exp(-x)]), shapes.GROUND, 4.0),
+            shapes.disk(q + 0.06 * jnp.array([-ty, tx]), 0.06),
+            shapes.Contacts(at=q[None], normals=[[-ty, tx]], tangents=[[[tx, ty]]]),
+        ]
 
     @property
     def laws(self):

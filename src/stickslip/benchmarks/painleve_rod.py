@@ -9,6 +9,7 @@ import math
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
 from ..rigid import PlanarBody, planar
@@ -17,6 +18,8 @@ from .base import Benchmark
 
 class PainleveRod(PlanarBody):
     """q = (x, y, phi)."""
+
+    contacts = ("tip",)
 
     m: float = 1.0
     l: float = 1.0  # half the length
@@ -36,6 +39,14 @@ class PainleveRod(PlanarBody):
 
     def gamma_F(self, t, q, u):
         return planar.velocity(q, u, self.tip)[:1]  # u_x - l u_phi sin phi
+
+    def draw(self, t, q):
+        tip = planar.position(q, self.tip)
+        return [
+            shapes.Line([[-2.0, 0.0], [24.0, 0.0]], shapes.GROUND, 4.0),
+            shapes.Line(jnp.stack([planar.position(q, -self.tip), tip]), shapes.INK, 5.0),
+            shapes.Contacts(at=tip[None], normals=[[0, 1]], tangents=[[[1, 0]]]),
+        ]
 
     @property
     def laws(self):

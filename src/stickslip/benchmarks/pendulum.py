@@ -6,6 +6,7 @@ what a method loses here it loses by the constraint alone.
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..methods import RadauIIA
 from ..system import System
 from .base import Benchmark
@@ -13,6 +14,8 @@ from .base import Benchmark
 
 class Pendulum(System):
     """q = (x, y)."""
+
+    coordinates = ("x [m]", "y [m]")
 
     m: float = 1.25
     L: float = 1.0
@@ -27,6 +30,9 @@ class Pendulum(System):
 
     def g(self, t, q):
         return jnp.array([q @ q - self.L**2])
+
+    def draw(self, t, q):
+        return [shapes.Line(jnp.stack([jnp.zeros(2), q]), shapes.INK, 2.0), shapes.disk(q, 0.06)]
 
     def energy(self, t, q, u):
         spring = 0.5 * self.c * jnp.sum((q - 2 * self.L) ** 2)

@@ -27,6 +27,9 @@ SPEED, PSI = 2.0, math.radians(100.0)
 
 
 class Puck(System):
+    coordinates = ("x [m]", "y [m]", "z [m]")
+    contacts = ("plane",)
+
     m: float = 1.0
     gravity: float = G
     alpha: float = ALPHA

@@ -7,6 +7,7 @@ at t2 it stops; the motion is piecewise quadratic and known in closed form (with
 import jax.numpy as jnp
 import numpy as np
 
+from .. import shapes
 from ..laws import Contact, Coulomb, Rolling
 from ..methods import MoreauMidpoint
 from ..rigid import PlanarBody, planar
@@ -15,6 +16,8 @@ from .base import Benchmark
 
 class RollingBall(PlanarBody):
     """q = (x, y, phi)."""
+
+    contacts = ("ground",)
 
     mu_T: float = 0.1
     mu_R: float = 0.005  # a length
@@ -31,6 +34,13 @@ class RollingBall(PlanarBody):
 
     def gamma_F(self, t, q, u):
         return jnp.array([u[0] + self.R * u[2], u[2]])  # (7.3)
+
+    def draw(self, t, q):
+        return [
+            shapes.Line([[-0.2, 0.0], [1.1, 0.0]], shapes.GROUND, 4.0),
+            shapes.disk(q[:2], self.R, q[2]),
+            shapes.Contacts(at=[[q[0], q[1] - self.R]], normals=[[0, 1]], tangents=[[[1, 0]]]),
+        ]
 
     @property
     def laws(self):

@@ -11,6 +11,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import LobattoIIIAB
 from ..rigid import SpatialBody, rotation_matrix, spatial
@@ -20,6 +21,8 @@ THETA, RHO = math.radians(60.0), 0.5
 
 
 class RollingDisc(SpatialBody):
+    contacts = ("rim",)
+
     m: float = 1.0
     r: float = 0.1
     gravity: float = 9.81
@@ -40,6 +43,15 @@ class RollingDisc(SpatialBody):
 
     def gamma_F(self, t, q, u):
         return spatial.velocity_at(q, u, self.to_contact(q))[:2]
+
+    def draw(self, t, q):
+        r, h = self.r, 0.04 * self.r
+        contact = q[:3] + self.to_contact(q)
+        return [
+            *shapes.floor(4.0 * self.r),
+            shapes.revolved(q[:3], rotation_matrix(q[3:]), [(0.0, -h), (r, -h), (r, h), (0.0, h)]),
+            shapes.Contacts(at=contact[None], normals=[[0, 0, 1]], tangents=[[[1, 0, 0], [0, 1, 0]]]),
+        ]
 
     @property
     def laws(self):

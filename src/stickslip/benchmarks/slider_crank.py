@@ -8,14 +8,19 @@ vanished tilt and the energy balance are what can be checked.
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
+from ..rigid import planar
 from ..system import System
 from .base import Benchmark
 
 
 class SliderCrank(System):
     """q = (x_1, y_1, phi_1, x_2, y_2, phi_2, x_3, y_3, phi_3): crank, connecting rod, slider."""
+
+    coordinates = tuple(f"{x}_{i} [{unit}]" for i in (1, 2, 3) for x, unit in (("x", "m"), ("y", "m"), ("phi", "rad")))
+    contacts = ("upper left", "upper right", "lower left", "lower right")  # corners of the slider
 
     l1: float = 0.153
     l2: float = 0.306
@@ -63,6 +68,23 @@ class SliderCrank(System):
     @property
     def laws(self):
         return (Contact(e_N=self.e_N, friction=Coulomb(self.mu)),) * 4
+
+    def draw(self, t, q):
+        end = self.l1 / 2 * jnp.array([jnp.cos(q[2]), jnp.sin(q[2])])
+        half = self.l2 / 2 * jnp.array([jnp.cos(q[5]), jnp.sin(q[5])])
+        corners = jnp.array([[-self.a, self.b], [self.a, self.b], [-self.a, -self.b], [self.a, -self.b]])
+        walls = [shapes.Line([[0.08, y], [0.55, y]], shapes.GROUND, 4.0) for y in (-self.d / 2, self.d / 2)]
+        return [
+            *walls,
+            shapes.box(q[6:8], 2 * self.a, 2 * self.b, q[8]),
+            shapes.Line(jnp.stack([q[:2] - end, q[:2] + end]), shapes.ACCENT, 6.0),
+            shapes.Line(jnp.stack([q[3:5] - half, q[3:5] + half]), shapes.INK, 6.0),
+            shapes.Contacts(
+                at=q[6:8] + corners @ planar.rotation(q[8]).T,
+                normals=[[0, -1], [0, -1], [0, 1], [0, 1]],
+                tangents=[[[1, 0]]] * 4,
+            ),
+        ]
 
     def energy(self, t, q, u):
         return 0.5 * u @ self.M(t, q) @ u + self.gravity * (self.m1 * q[1] + self.m2 * q[4] + self.m3 * q[7])

@@ -9,6 +9,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
 from ..rigid import SpatialBody, spatial
@@ -17,6 +18,8 @@ from .base import Benchmark
 
 class Cube(SpatialBody):
     """Corners 0 to 3 are below; the ground is z = 0, tilted by ``slope`` towards +x."""
+
+    contacts = ("rear right", "front right", "front left", "rear left")  # corners
 
     edge: float = 0.1
     m: float = 1.0
@@ -42,6 +45,17 @@ class Cube(SpatialBody):
 
     def gamma_F(self, t, q, u):
         return spatial.velocity(q, u, self.corners)[:, :2].reshape(-1)
+
+    def draw(self, t, q):
+        below = spatial.position(q, self.corners)
+        above = spatial.position(q, self.corners * np.array([1.0, 1.0, -1.0]))
+        sides = [[k, (k + 1) % 4, 4 + k] for k in range(4)] + [[(k + 1) % 4, 4 + (k + 1) % 4, 4 + k] for k in range(4)]
+        triangles = np.array([[0, 1, 2], [0, 2, 3], [4, 5, 6], [4, 6, 7], *sides])
+        return [
+            *shapes.floor(0.25, centre=(0.1, 0.0)),
+            shapes.Mesh(jnp.concatenate([below, above]), triangles, np.array([1, 1, 1, 1] + [0] * 8)),
+            shapes.Contacts(at=below, normals=[[0, 0, 1]] * 4, tangents=[[[1, 0, 0], [0, 1, 0]]] * 4),
+        ]
 
     @property
     def laws(self):

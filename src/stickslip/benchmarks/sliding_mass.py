@@ -6,6 +6,7 @@ at t = 3.
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import FrictionElement
 from ..methods import MoreauMidpoint
 from ..system import System
@@ -14,6 +15,8 @@ from .base import Benchmark
 
 class SlidingMass(System):
     """q = (x, y)."""
+
+    coordinates = ("x [m]", "y [m]")
 
     m: float = 1.0
     friction: float = 2.0
@@ -37,6 +40,10 @@ class SlidingMass(System):
     @property
     def switching_times(self):
         return (self.t_off,)
+
+    def draw(self, t, q):  # seen from above
+        force = 0.1 * self.h(t, q, jnp.zeros(2))
+        return [shapes.disk(q, 0.06), shapes.Line(jnp.stack([q - force, q]), shapes.ACCENT, 3.0)]
 
     def energy(self, t, q, u):
         return 0.5 * self.m * u @ u

@@ -9,6 +9,7 @@ import math
 import jax.numpy as jnp
 from scipy.special import ellipk
 
+from .. import shapes
 from ..laws import Contact
 from ..methods import RadauIIA
 from ..system import System
@@ -17,6 +18,9 @@ from .base import Benchmark
 
 class StiffPendulum(System):
     """q = (x, y), the suspension at the origin."""
+
+    coordinates = ("x [m]", "y [m]")
+    contacts = ("wall",)
 
     m: float = 1.0
     c: float = 1e8
@@ -33,6 +37,14 @@ class StiffPendulum(System):
 
     def g_N(self, t, q):
         return q[:1]  # (7.16)
+
+    def draw(self, t, q):
+        return [
+            shapes.Line([[0.0, -1.2], [0.0, 0.2]], shapes.GROUND, 4.0),
+            shapes.Line(jnp.stack([jnp.zeros(2), q]), shapes.INK, 2.0),
+            shapes.disk(q, 0.05),
+            shapes.Contacts(at=q[None], normals=[[1, 0]]),
+        ]
 
     @property
     def laws(self):

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
+from .. import shapes
 from ..laws import Contact, Coulomb, RectangularCoulomb
 from ..methods import RadauIIA
 from ..rigid import SpatialBody, spatial
@@ -20,6 +21,8 @@ from .base import Benchmark
 
 
 class Tetrahedron(SpatialBody):
+    contacts = ("left", "right", "back", "top")  # corners
+
     m: float = math.sqrt(2.0) / 12.0  # density 1
     edge: float = 1.0
     gravity: float = 10.0
@@ -44,6 +47,15 @@ class Tetrahedron(SpatialBody):
 
     def gamma_F(self, t, q, u):
         return spatial.velocity(q, u, self.corners)[:, :2].reshape(-1)  # (7.36)
+
+    def draw(self, t, q):
+        corners = spatial.position(q, self.corners)
+        faces = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+        return [
+            *shapes.floor(2.7, centre=(2.1, 0.8)),
+            shapes.Mesh(corners, faces, np.array([0, 1, 0, 1])),
+            shapes.Contacts(at=corners, normals=[[0, 0, 1]] * 4, tangents=[[[1, 0, 0], [0, 1, 0]]] * 4),
+        ]
 
     @property
     def laws(self):

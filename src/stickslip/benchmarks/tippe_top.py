@@ -7,7 +7,9 @@ stem is smooth and its reference converged. The printed friction laws are first 
 import math
 
 import jax.numpy as jnp
+import numpy as np
 
+from .. import shapes
 from ..laws import Contact, CoulombContensou
 from ..methods import GeneralizedAlpha
 from ..rigid import SpatialBody, rotation_matrix, spatial
@@ -16,6 +18,8 @@ from .base import Benchmark
 
 class TippeTop(SpatialBody):
     """e_z^K points from the body to the stem."""
+
+    contacts = ("body", "stem")
 
     m: float = 6e-3
     R_1: float = 1.5e-2
@@ -50,6 +54,21 @@ class TippeTop(SpatialBody):
         omega = spatial.omega(q, u)
         v = u[:3] + jnp.cross(omega, to_contact)
         return jnp.array([v[0, 0], v[0, 1], omega[2], v[1, 0], v[1, 1], omega[2]])  # (157)
+
+    def draw(self, t, q):
+        A, up = rotation_matrix(q[3:]), jnp.array([0.0, 0.0, 1.0])
+        centres = q[:3] + self.along[:, None] * A[:, 2]
+        angle = np.linspace(0.0, 0.72 * np.pi, 11)  # the body is cut off below its stem
+        cap = self.R_1 * np.column_stack([np.sin(angle), -np.cos(angle)])
+        top, stem = cap[-1, 1], 0.6 * self.R_2
+        return [
+            *shapes.floor(0.06, centre=(-0.045, 0.01)),
+            shapes.revolved(centres[0], A, [*cap, (0.0, top), (stem, top), (stem, self.a_2 - self.a_1)]),
+            shapes.ball(centres[1], A, self.R_2),
+            shapes.Contacts(
+                at=centres - self.radii[:, None] * up, normals=[[0, 0, 1]] * 2, tangents=[[[1, 0, 0], [0, 1, 0]]] * 2
+            ),
+        ]
 
     @property
     def laws(self):

@@ -8,6 +8,7 @@ direction turns: printed friction laws are first order here.
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import Contact, CoulombContensou
 from ..methods import Rattle
 from ..rigid import SpatialBody, rotation_matrix, spatial
@@ -15,6 +16,8 @@ from .base import Benchmark
 
 
 class Tippedisk(SpatialBody):
+    contacts = ("rim",)
+
     m: float = 0.435
     r: float = 0.045
     e: float = 0.0025  # eccentricity b a^2/(r^2 - a^2) with a = 0.015, b = 0.02
@@ -44,6 +47,22 @@ class Tippedisk(SpatialBody):
     def gamma_F(self, t, q, u):
         v_C = spatial.velocity_at(q, u, self.to_contact(q))
         return jnp.array([v_C[0], v_C[1], spatial.omega(q, u)[2]])  # (59)
+
+    def draw(self, t, q):
+        A = rotation_matrix(q[3:])
+        G = q[:3] - self.e * A[:, 0]
+        r, h, hole = self.r, 2e-3, 0.015
+        body = shapes.revolved(G, A, [(0.0, -h), (r, -h), (r, h), (0.0, h)], sectors=32)
+        plug = shapes.revolved(
+            G - 0.02 * A[:, 0], A, [(0.0, -1.1 * h), (hole, -1.1 * h), (hole, 1.1 * h), (0.0, 1.1 * h)], "#222222"
+        )
+        contact = q[:3] + self.to_contact(q)
+        return [
+            *shapes.floor(0.07, centre=(-0.01, -0.015)),
+            body,
+            shapes.Mesh(plug.points, plug.triangles, color="#222222"),
+            shapes.Contacts(at=contact[None], normals=[[0, 0, 1]], tangents=[[[1, 0, 0], [0, 1, 0]]]),
+        ]
 
     @property
     def laws(self):

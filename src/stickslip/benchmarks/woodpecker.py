@@ -8,8 +8,10 @@ the limit cycle, at the slip-stick transition of contact 1 (counted from 0), whi
 
 import jax.numpy as jnp
 
+from .. import shapes
 from ..laws import Contact, Coulomb
 from ..methods import Extrapolation
+from ..rigid import planar
 from ..stepsize import SwitchingPoints
 from ..system import System
 from .base import Benchmark
@@ -17,6 +19,9 @@ from .base import Benchmark
 
 class Woodpecker(System):
     """q = (y, phi_M, phi_S)."""
+
+    coordinates = ("y [m]", "phi_M [rad]", "phi_S [rad]")
+    contacts = ("beak", "lower sleeve", "upper sleeve")
 
     m_M: float = 0.0003
     J_M: float = 5.0e-9
@@ -61,6 +66,35 @@ class Woodpecker(System):
     def laws(self):
         friction = Coulomb(self.mu)
         return Contact(e_N=self.e_N, friction=friction), Contact(friction=friction), Contact(friction=friction)
+
+    def draw(self, t, q):
+        y, phi_M, phi_S = q
+        sleeve = jnp.array([0.0, y])
+        joint = sleeve + self.l_M * jnp.array([1.0, phi_M])
+        bird = joint + self.l_G * jnp.array([1.0, phi_S])
+        beak = bird + jnp.array([-self.l_S - self.h_S * phi_S, self.h_S - self.l_S * phi_S])
+        ends = sleeve + jnp.array([
+            [self.r_M + self.h_M * phi_M, -self.h_M], [self.r_M - self.h_M * phi_M, self.h_M],
+        ])  # fmt: skip
+        head = bird + planar.rotation(phi_S) @ jnp.array([-0.006, 0.02])
+        return [
+            shapes.box((0.0, -0.005), 2 * self.r_0, 0.09, color=shapes.WOOD),
+            *(
+                shapes.box(
+                    sleeve + side * jnp.array([self.r_M + 0.0006, side * (self.r_M + 0.0006) * phi_M]),
+                    0.0012,
+                    2 * self.h_M,
+                    phi_M,
+                    shapes.INK,
+                )
+                for side in (-1.0, 1.0)
+            ),
+            shapes.Line(jnp.stack([sleeve + self.r_M * jnp.array([1.0, phi_M]), joint, bird]), shapes.GROUND, 3.0),
+            shapes.box(bird, 0.012, 0.036, phi_S - 0.3, shapes.ACCENT),
+            shapes.disk(head, 0.006, phi_S, shapes.ACCENT),
+            shapes.Line(jnp.stack([head, beak]), shapes.INK, 3.0),
+            shapes.Contacts(at=jnp.concatenate([beak[None], ends]), normals=[[1, 0]] * 3, tangents=[[[0, 1]]] * 3),
+        ]
 
     def energy(self, t, q, u):
         y, phi_M, phi_S = q

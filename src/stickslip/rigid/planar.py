@@ -43,6 +43,8 @@ def solid_ball(m, R):
 class PlanarBody(System):
     """One free body under its weight."""
 
+    coordinates = ("x [m]", "y [m]", "phi [rad]")
+
     m: eqx.AbstractVar[float]
     gravity: eqx.AbstractVar[float]
 

@@ -55,6 +55,9 @@ def normalize(q: Float[Array, " 7"]) -> Float[Array, " 7"]:
 class SpatialBody(System):
     """One free body under a constant force at S, by default its weight along -z."""
 
+    coordinates = ("x [m]", "y [m]", "z [m]", "p_0 [1]", "p_1 [1]", "p_2 [1]", "p_3 [1]")
+    velocities = ("v_x [m/s]", "v_y [m/s]", "v_z [m/s]", "omega_1 [rad/s]", "omega_2 [rad/s]", "omega_3 [rad/s]")
+
     m: eqx.AbstractVar[float]
     gravity: eqx.AbstractVar[float]
 

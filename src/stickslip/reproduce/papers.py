@@ -1,0 +1,43 @@
+"""The five papers, and the modules that reproduce them."""
+
+from . import (
+    controls,
+    s0_rattle,
+    s1_lobatto,
+    s2_generalized_alpha,
+    s3_benchmarks,
+    s3_convergence_and_bodies,
+    s3_naive_impacts,
+    s3_tableaus_and_pendulum,
+    s4_step_size,
+)
+
+PAPERS = {
+    "S0": "Breuling, Capobianco, Eugster, Leine: A nonsmooth RATTLE algorithm for mechanical systems with frictional"
+    " unilateral constraints, Nonlinear Analysis: Hybrid Systems 52, 2024",
+    "S1": "Capobianco, Harsch, Leyendecker: Lobatto-type variational integrators for mechanical systems with frictional"
+    " contact, CMAME",
+    "S2": "Capobianco, Harsch, Eugster, Leine: A nonsmooth generalized-alpha method for mechanical systems with"
+    " frictional contact, IJNME 122, 2021",
+    "S3": "Breuling: Projected and partitioned Runge-Kutta methods for nonsmooth mechanical systems with frictional"
+    " contact and impacts, thesis, Stuttgart 2024",
+    "S4": "Studer, Leine, Glocker: Step size adjustment and extrapolation for time-stepping schemes in non-smooth"
+    " dynamics, IJNME 76, 2008",
+}
+
+MODULES = (
+    s0_rattle, s1_lobatto, s2_generalized_alpha, s3_tableaus_and_pendulum, s3_naive_impacts, s3_benchmarks,
+    s3_convergence_and_bodies, s4_step_size, controls,
+)  # fmt: skip
+
+# What the papers have in numbers; sketches are left out, except where they share a figure.
+FIGURES = {
+    "S0": ("2", "3", "5", "7", "8", "10", "Table 1"),
+    "S1": ("3", "4", "6", "8", "9"),
+    "S2": tuple(str(k) for k in range(1, 8)),
+    "S3": (
+        *(f"4.{k}" for k in range(1, 8)), "5.2", *(f"7.{k}" for k in range(1, 8)), *(f"7.{k}" for k in range(9, 17)), "7.18",
+        "P-matrices",
+    ),
+    "S4": ("2", "5", *(str(k) for k in range(8, 15)), "Table VII"),
+}  # fmt: skip

@@ -1,0 +1,135 @@
+"""Runs entries in a few processes and collects what they found."""
+
+import inspect
+import os
+import re
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from multiprocessing import get_context
+from typing import NamedTuple
+
+from .mechanisms import MECHANISMS, Film, film
+from .sheet import ENTRIES, Check, Entry, Sheet
+
+
+class Outcome(NamedTuple):
+    """What an entry found, as plain data."""
+
+    key: str
+    paper: str
+    figures: tuple[str, ...]
+    title: str
+    about: str
+    shows: tuple[str, ...]
+    control: bool
+    left_out: bool
+    checks: list[Check]
+    notes: list[str]
+    pictures: list[bytes]
+    source: str
+    error: str
+    seconds: float
+
+    @property
+    def all_hold(self) -> bool:
+        return not self.error and bool(self.checks) and all(check.holds for check in self.checks)
+
+    @property
+    def good(self) -> bool:
+        """As it should be: everything holds, or, of a broken scheme, something fails without an accident."""
+        if self.left_out:
+            return True
+        return (not self.error and not self.all_hold and bool(self.checks)) if self.control else self.all_hold
+
+    @property
+    def verdict(self) -> str:
+        if self.left_out:
+            return "left out"
+        if self.error:
+            return "error"
+        if self.control:
+            return "caught" if self.good else "NOT CAUGHT"
+        return "holds" if self.good else "FAILS"
+
+
+def entries() -> list[Entry]:
+    """All of them, in the order of the papers; controls last."""
+    from . import papers  # noqa: F401  (registers them)
+
+    return sorted(ENTRIES, key=lambda e: (e.control, e.paper, _place(e.figures[0])))
+
+
+def _place(figure: str) -> tuple[bool, list[int]]:
+    """Figures by number, tables and statements after them."""
+    return not figure[0].isdigit(), [int(n) for n in re.findall(r"\d+", figure)]
+
+
+def select(papers: Sequence[str], figure: str | None) -> list[Entry]:
+    """Entries of the papers (all if none is named), or the one of a figure; controls belong to every whole paper."""
+    known = sorted({e.paper for e in entries()})
+    for paper in papers:
+        if paper not in known:
+            raise ValueError(f"no paper {paper!r}; they are {', '.join(known)}")
+    chosen = [e for e in entries() if not papers or e.paper in papers]
+    if figure is None:
+        return chosen
+    wanted = figure.removeprefix("Fig. ").removeprefix("Figure ").strip()
+    found = [e for e in chosen if wanted.lower() in (f.lower() for f in e.figures) and not e.control]
+    if not found:
+        names = ", ".join(f"{e.paper} {f}" for e in chosen for f in e.figures)
+        raise ValueError(f"no figure {figure!r} here; there are {names}")
+    return found
+
+
+def _outcome(e: Entry, sheet: Sheet, *, left_out: bool = False, error: str = "", seconds: float = 0.0) -> Outcome:
+    return Outcome(
+        e.key, e.paper, e.figures, e.title, inspect.getdoc(e.function) or "", e.shows, e.control, left_out, sheet.checks,
+        sheet.notes, sheet.pictures(), inspect.getsource(e.function), error, seconds,
+    )  # fmt: skip
+
+
+def perform(e: Entry, quick: bool) -> Outcome:
+    """One entry. An accident in it is an outcome too: the others go on, and the whole does not pass."""
+    sheet, began, error = Sheet(quick), time.perf_counter(), ""
+    if quick and not e.quick:
+        return _outcome(e, sheet, left_out=True)
+    try:
+        e.function(sheet)
+        if not sheet.checks:
+            error = "no check was made: nothing is known about this figure"
+    except Exception:  # whatever it is belongs on the page
+        error = traceback.format_exc(limit=-6)
+    return _outcome(e, sheet, error=error, seconds=time.perf_counter() - began)
+
+
+def _job(job: tuple[str, str, bool]) -> Outcome | Film:
+    kind, name, quick = job
+    if kind == "film":
+        return film(name)
+    return perform(next(e for e in entries() if e.key == name), quick)
+
+
+def perform_all(
+    chosen: Sequence[Entry], films: Sequence[str], quick: bool, workers: int, report: Callable[[Outcome | Film], None]
+) -> tuple[list[Outcome], list[Film]]:
+    """All outcomes and films, each in the order given; ``report`` hears of each as it comes."""
+    costs = {("entry", e.key): e.cost for e in chosen} | {("film", name): MECHANISMS[name].cost for name in films}
+    # The longest first, so that no process is left alone with one at the end.
+    jobs = [(*job, quick) for job in sorted(costs, key=lambda job: -costs[job])]
+    done: dict[str, Outcome | Film] = {}
+
+    def keep(result: Outcome | Film) -> None:
+        done[result.key if isinstance(result, Outcome) else result.name] = result
+        report(result)
+
+    if workers == 1 or len(jobs) == 1:
+        for job in jobs:
+            keep(_job(job))
+    else:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+        # Fresh processes from time to time: compiled programs stay in memory.
+        with get_context("spawn").Pool(workers, maxtasksperchild=25) as pool:
+            for result in pool.imap_unordered(_job, jobs):
+                keep(result)
+    return [done[e.key] for e in chosen], [done[name] for name in films]  # type: ignore[misc]

@@ -1,0 +1,170 @@
+"""A solution as an `xarray.Dataset`: all its arrays, with the names and units of their entries."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .laws import (
+    Contact,
+    Coulomb,
+    CoulombContensou,
+    FrictionElement,
+    FrictionLaw,
+    Pivoting,
+    RectangularCoulomb,
+    Rolling,
+    unchecked,
+)
+from .records import RecordedSystem, class_name, describe, readable, short
+from .results import RESULTS
+from .solution import Solution, Stats
+from .system import Label, System
+from .validate import Labels, is_traced
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+
+class _Variable(NamedTuple):
+    dims: tuple[str, ...]
+    meaning: str
+    unit: str = ""  # where one unit applies
+
+
+_STEP = "over the step that ends at t"
+VARIABLES = {
+    "t": _Variable(("t",), "time", "s"),
+    "q": _Variable(("t", "coordinate"), "generalized coordinates"),
+    "u": _Variable(("t", "velocity"), "generalized velocities"),
+    "P_g": _Variable(("t", "constraint_g"), f"percussions of constraints on position {_STEP}"),
+    "P_gamma": _Variable(("t", "constraint_gamma"), f"percussions of constraints on velocity {_STEP}"),
+    "P_N": _Variable(("t", "contact"), f"normal percussions {_STEP}", "N s"),
+    "P_F": _Variable(("t", "friction"), f"friction percussions {_STEP}"),
+    "la_g": _Variable(("t", "constraint_g"), "forces of constraints on position"),
+    "la_gamma": _Variable(("t", "constraint_gamma"), "forces of constraints on velocity"),
+    "la_N": _Variable(("t", "contact"), "normal forces", "N"),
+    "la_F": _Variable(("t", "friction"), "friction forces"),
+    "Lambda_g": _Variable(("t", "constraint_g"), f"impulses of constraints on position {_STEP}"),
+    "Lambda_gamma": _Variable(("t", "constraint_gamma"), f"impulses of constraints on velocity {_STEP}"),
+    "Lambda_N": _Variable(("t", "contact"), f"normal impulses {_STEP}", "N s"),
+    "Lambda_F": _Variable(("t", "friction"), f"friction impulses {_STEP}"),
+    "order": _Variable(("t",), "order of the step that ends at t", "1"),
+    "state": _Variable(("t", "law"), "whether the law is a constraint at t: contacts closed, friction sticking"),
+    "newton_iterations": _Variable(("step", "solve"), "Newton iterations", "1"),
+    "fixed_point_iterations": _Variable(("step", "solve"), "fixed-point iterations", "1"),
+    "residual": _Variable(("step", "solve"), "residual of the solve", "1"),
+    "attempts": _Variable((), "steps that were computed", "1"),
+    "steps": _Variable((), "steps that were kept", "1"),
+    "dt": _Variable(("t",), "the step that ends at t", "s"),
+    "g_N": _Variable(("t", "contact"), "gaps", "m"),
+    "energy": _Variable(("t",), "total energy", "J"),
+}
+STATISTICS = tuple(field.name for field in dataclasses.fields(Stats))
+DERIVED = ("dt", "g_N", "energy")
+
+
+def to_xarray(sol: Solution) -> "Dataset":
+    """See `Solution.to_xarray`."""
+    return dataset(sol, values_of(sol))
+
+
+def values_of(sol: Solution) -> dict[str, Any]:
+    """By name, everything that is there."""
+    if is_traced(sol):
+        raise TypeError("inside jit, vmap or a derivative there are no numbers yet: return the solution first")
+    if np.ndim(sol.t) != 1:
+        raise ValueError(f"a batch of {len(sol.t)} solutions: take one at a time, jax.tree.map(lambda a: a[0], solutions)")
+    own = {name: getattr(sol, name) for name in VARIABLES if name not in (*STATISTICS, *DERIVED)}
+    statistics = {name: getattr(sol.stats, name) for name in STATISTICS}
+    derived = {"dt": sol.dt, "g_N": sol.g_N(), "energy": sol.energy() if sol.has_energy else None}
+    return {name: value for name, value in (own | statistics | derived).items() if value is not None}
+
+
+def dataset(sol: Solution, values: dict[str, Any]) -> "Dataset":
+    import xarray as xr
+
+    from . import __version__
+
+    labels = all_labels(sol)
+    data = {
+        name: xr.Variable(VARIABLES[name].dims, np.asarray(value), _attributes(name, labels))
+        for name, value in values.items()
+    }
+    coordinates = {}
+    for dim, named in labels.items():
+        if named:
+            coordinates[dim] = xr.Variable(dim, np.array([label.name for label in named]))
+        if named and dim in ("coordinate", "velocity", "friction"):
+            coordinates[f"{dim}_unit"] = xr.Variable(dim, np.array([label.unit for label in named]))
+    system, method = class_name(sol.system), class_name(sol.method)
+    return xr.Dataset(
+        {name: variable for name, variable in data.items() if name != "t"},
+        {"t": data["t"], **coordinates},
+        {
+            "Conventions": "CF-1.8",
+            "title": f"{short(system)} by {short(method)}",
+            "system": system.replace(":", "."),
+            "method": readable(describe(sol.method)),
+            "result": result_name(sol.result),
+            "stickslip_version": __version__,
+        },
+    )
+
+
+def _attributes(name: str, labels: dict[str, tuple[Label, ...]]) -> dict[str, str]:
+    dims, meaning, unit = VARIABLES[name]
+    shared = {label.unit for label in labels.get(dims[-1], ())} if dims and not unit else {unit}
+    unit = shared.pop() if len(shared) == 1 else ""
+    if name == "la_F":
+        unit = unit.removesuffix(" s")
+    return {"long_name": meaning} | ({"units": unit} if unit else {})
+
+
+def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
+    """By dimension."""
+    system, n_N = sol.system, sol.P_N.shape[1]
+    if isinstance(system, RecordedSystem):
+        return {dim: tuple(Label(*label) for label in named) for dim, named in json.loads(system.labels).items()}
+    known = Labels.of(system, sol.q.shape[1], sol.u.shape[1], n_N)
+    labels = {"coordinate": known.coordinates, "velocity": known.velocities, "contact": known.contacts}
+    labels["friction"] = tuple(_friction_labels(system, known.contacts))
+    if sol.state is not None:
+        reservoirs = range(sol.state.shape[1] - n_N)
+        labels["law"] = (*(Label(c.name) for c in known.contacts), *(Label(f"friction {i}") for i in reservoirs))
+    return labels
+
+
+def _friction_labels(system: System, contacts: tuple[Label, ...]) -> Iterator[Label]:
+    """As P_F is ordered: a contact's laws count their components by kind."""
+    with unchecked():
+        laws = system.laws
+    owners = [label.name for label in contacts] + [f"element {i}" for i in range(len(laws) - len(contacts))]
+    for owner, law in zip(owners, laws, strict=True):
+        seen: Counter[str] = Counter()
+        for friction in law.friction if isinstance(law, Contact) else (law,):
+            for kind, unit in _components(friction):
+                yield Label(f"{owner} {kind} {seen[kind]}", unit)
+                seen[kind] += 1
+
+
+def _components(law: FrictionLaw | FrictionElement) -> list[tuple[str, str]]:
+    """Kind and unit of the percussions of a law. What an element of constant size resists, only its system knows."""
+    size = sum(len(ball.scales) for ball in law.balls())
+    if isinstance(law, CoulombContensou):
+        return [("sliding", "N s"), ("sliding", "N s"), ("pivoting", "N m s")]
+    for kind, unit, classes in (
+        ("sliding", "N s", (Coulomb, RectangularCoulomb)),
+        ("pivoting", "N m s", (Pivoting,)),
+        ("rolling", "N m s", (Rolling,)),
+    ):
+        if isinstance(law, classes):
+            return [(kind, unit)] * size
+    return [("friction", "")] * size
+
+
+def result_name(result: Any) -> str:
+    return next(name for name, member in RESULTS._name_to_item.items() if result == member)

@@ -1,0 +1,332 @@
+"""Pages to play: they show what was computed, whole and without a network."""
+
+import base64
+import re
+import shutil
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip import animation
+from stickslip.reproduce.mechanisms import MECHANISMS
+
+
+def run(name="bouncing-ball", case=2, **options):
+    b = ss.benchmarks.load(name, case)
+    steps = b.steps if not {"dt", "stepsize"} & options.keys() else {}
+    return ss.simulate(b.system, b.method, b.q0, b.u0, **{"t1": b.t1, **steps, **options})
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+@pytest.fixture(scope="module")
+def ball():
+    return run(t1=1.0)
+
+
+def unpacked(packed):
+    """What the player does with a packed coordinate."""
+    whole = np.frombuffer(base64.b64decode(packed["data"]), dtype="<u2").reshape(-1, packed["points"])
+    return np.where(whole == animation.NAN, np.nan, packed["low"] + packed["step"] * whole)
+
+
+def contacts(system, t, q):
+    (found,) = [s for s in ss.shapes.flat(system.draw(t, q)) if isinstance(s, ss.shapes.Contacts)]
+    return found
+
+
+# ---- drawings
+
+
+HEIGHT = {  # how far a drawn contact point is from what it touches
+    "slider-crank": lambda s, at: s.d / 2 - jnp.abs(at[:, 1]),
+    "woodpecker": lambda s, at: at[:, 0] - s.r_0,
+    "tippedisk": lambda s, at: at[:, 2],
+    "tippe-top": lambda s, at: at[:, 2],
+    "guided-hopper": lambda s, at: at[:, 1],
+    "tetrahedron": lambda s, at: at[:, 2],
+    "bouncing-ball": lambda s, at: at[:, 1],
+}
+
+
+@pytest.mark.parametrize("name", HEIGHT)
+def test_contact_points_are_drawn_where_the_gap_says(name, rng):
+    b = ss.benchmarks.load(name)
+    q = b.q0 + 1e-3 * rng.normal(size=b.q0.shape)
+    at, g_N = contacts(b.system, 0.0, q).at, np.asarray(b.system.g_N(0.0, q))
+    assert np.asarray(HEIGHT[name](b.system, at)) == pytest.approx(g_N, abs=1e-12)
+    moved = at + 1e-3  # a drawing that is off by a millimetre is found
+    assert np.asarray(HEIGHT[name](b.system, moved)) != pytest.approx(g_N, abs=1e-6)
+
+
+def test_disks_touch_where_they_are_drawn_to():
+    b = ss.benchmarks.load("disk-mixer")
+    c = contacts(b.system, 0.0, b.q0)
+    n_pairs = 435
+    centres = b.q0.reshape(30, 3)[:, :2]
+    to_drum = b.system.drum_radius - np.linalg.norm(c.at[n_pairs:], axis=1)
+    assert to_drum == pytest.approx(np.asarray(b.system.g_N(0.0, b.q0))[n_pairs:], abs=1e-12)
+    assert jnp.linalg.norm(c.at[0] - centres[0]) == pytest.approx(b.system.r)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_friction_is_drawn_along_the_velocity_it_opposes(name, rng):
+    """gamma_F is the rate of the drawn point along the drawn tangent, up to the motion of the point on the body."""
+    b = ss.benchmarks.load(name)
+    c = contacts(b.system, 0.0, b.q0)
+    assert c.tangents.shape[:2] == (len(c.at), c.tangents.shape[1])
+    along = jnp.einsum("ijk,ik->ij", c.tangents, c.normals)
+    assert along == pytest.approx(0.0, abs=1e-12)  # orthogonal to the normal
+    assert jnp.linalg.norm(c.tangents, axis=2) == pytest.approx(1.0)
+
+
+# ---- what is shown is what was computed
+
+
+def test_frames_show_the_positions_of_the_run(ball):
+    anim = animation.Animation(ball, frames=50)
+    payload = anim.payload()
+    t = np.array(payload["t"])
+    rows = np.searchsorted(ball.t, t - 1e-9)
+    spoke = next(m for m in payload["moving"] if m["x"]["points"] == 3)  # centre, rim, gap
+    x, y = unpacked(spoke["x"]), unpacked(spoke["y"])
+    assert x[:, 0] == pytest.approx(ball.q[rows, 0], abs=1e-4)
+    assert y[:, 0] == pytest.approx(ball.q[rows, 1], abs=1e-4)
+    assert np.isnan(x[:, 2]).all()
+
+
+def test_no_impact_is_missed_between_frames(ball):
+    """Percussions of all steps between two frames are in the arrow of the second."""
+    anim = animation.Animation(ball, frames=8)
+    scene = animation._Scene(ball, anim._rows)
+    force = animation._forces(ball, scene.contacts[0], anim._rows)
+    total = (force[1:] * np.diff(ball.t[anim._rows])[:, None, None]).sum(axis=(0, 1))
+    assert total == pytest.approx([ball.P_F.sum(), ball.P_N.sum()])
+    without = ball.P_N[anim._rows].sum()  # what one would see in the rows of the frames alone
+    assert without < 0.5 * ball.P_N.sum()
+
+
+def test_a_resting_ball_is_carried_by_its_weight(ball):
+    anim = animation.Animation(ball, frames=20)
+    force = animation._forces(ball, animation._Scene(ball, anim._rows).contacts[0], anim._rows)
+    assert force[-1, 0] == pytest.approx([0.0, 9.81], abs=1e-9)
+
+
+def test_long_lines_keep_their_peaks():
+    y = np.zeros(100_000)
+    y[77_777] = 1.0
+    rows = animation._telling(y)
+    assert len(rows) <= animation.POINTS + 2
+    assert 77_777 in rows
+
+
+def test_packed_frames_are_finer_than_a_screen(rng):
+    rows = rng.normal(size=(7, 11))
+    rows[2, 3] = np.nan
+    again = unpacked(animation._packed(rows))
+    assert again == pytest.approx(rows, abs=np.nanmax(np.abs(rows)) * 1e-4, nan_ok=True)
+    flat = np.full((3, 2), 4.2)
+    assert unpacked(animation._packed(flat)) == pytest.approx(flat)
+
+
+def test_a_system_without_a_drawing_shows_its_panels(tmp_path):
+    class Bare(ss.System):
+        def M(self, t, q):
+            return jnp.eye(1)
+
+        def h(self, t, q, u):
+            return -q
+
+    sol = ss.simulate(Bare(), ss.Rattle(), [1.0], [0.0], t1=1.0, dt=0.1)
+    payload = sol.animate(tmp_path / "bare.html").payload()
+    assert [trace["type"] for trace in payload["data"]] == ["scatter"] * 4  # two lines, two cursors
+    assert (tmp_path / "bare.html").exists()
+
+
+def test_a_page_needs_no_network(ball):
+    page = ball.animate().html()
+    without_plotly = page.replace(re.findall(r"<script>(.*?)</script>", page, flags=re.S)[0], "")
+    assert not re.findall(r"""(?:src|href)\s*=\s*["']?https?:|@import|url\(""", without_plotly)
+    assert len(page) < 6e6
+    assert "srcdoc" in ball.animate(frames=5)._repr_html_()
+
+
+# ---- bad input
+
+
+class Odd(ss.System):
+    kind: str = "mixed"
+
+    @property
+    def laws(self):
+        return (ss.Contact(),)
+
+    def M(self, t, q):
+        return jnp.eye(1)
+
+    def h(self, t, q, u):
+        return -jnp.ones(1)
+
+    def g_N(self, t, q):
+        return q
+
+    def draw(self, t, q):
+        line = ss.shapes.Line([[0, 0], [1, 1]])
+        if self.kind == "mixed":
+            return [line, ss.shapes.Line([[0, 0, 0], [1, 1, 1]])]
+        if self.kind == "contacts":
+            return [line, ss.shapes.Contacts([[0, 0], [1, 1]], [[0, 1], [0, 1]])]
+        return "a picture"
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "words"),
+    [
+        ("mixed", ValueError, "all have two or all three"),
+        ("contacts", ValueError, "a row for each of the 1 contacts, got .2"),
+        ("text", TypeError, "must return a list of ss.shapes, got str"),
+    ],
+)
+def test_drawings_that_make_no_sense_are_refused(kind, error, words):
+    sol = ss.simulate(Odd(kind), ss.Rattle(), [1.0], [0.0], t1=0.2, dt=0.1)
+    with pytest.raises(error, match=words):
+        sol.animate().payload()
+
+
+def test_bad_arguments_of_animate_are_refused(ball, tmp_path):
+    with pytest.raises(ValueError, match=r"ends in \.html"):
+        ball.animate(tmp_path / "ball.gif")
+    with pytest.raises(ValueError, match="frames=1"):
+        ball.animate(frames=1)
+    with pytest.raises(ValueError, match="duration=0"):
+        ball.animate(duration=0)
+    import jax
+
+    b = ss.benchmarks.load("bouncing-ball")
+    batch = jax.vmap(lambda w: ss.simulate(b.system, ss.Rattle(), b.q0, b.u0 + w, t1=0.1, dt=0.05))(jnp.zeros(2))
+    with pytest.raises(ValueError, match="index it first"):
+        batch.animate()
+
+
+# ---- in a browser
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if BROWSER is None:
+        pytest.skip("no chromium on this machine: pages are not looked at (Debian: apt-get install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+    with playwright.sync_playwright() as p:
+        running = p.chromium.launch(executable_path=BROWSER, args=QUIET)
+        yield running
+        running.close()
+
+
+class Page:
+    """A page opened without a network, and what it complained about."""
+
+    def __init__(self, browser, file):
+        self.complaints = []
+        self.page = browser.new_context(offline=True, viewport={"width": 1100, "height": 700}).new_page()
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda m: m.type == "error" and self.complaints.append(m.text))
+        self.page.on("request", self._asked)
+        self.page.goto(f"file://{file}")
+
+    def _asked(self, request):
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            self.complaints.append(f"asks for {request.url}")
+
+    def player(self):
+        return self.page.locator(".player").first
+
+    def frame(self):
+        return int(self.player().get_attribute("data-frame"))
+
+    def wait_for(self, condition):
+        self.page.wait_for_function(condition, timeout=60_000)
+
+
+def plays(browser, file):
+    """Plays, pauses and scrubs the first player of a page; raises if something does not work."""
+    page = Page(browser, file)
+    page.wait_for("document.querySelector('.player').dataset.frame !== undefined")
+    assert page.frame() == 0
+    button, slider = page.player().locator(".controls button"), page.player().locator("input")
+    button.click()
+    page.wait_for("Number(document.querySelector('.player').dataset.frame) > 3")
+    assert button.inner_text() == "Pause"
+    button.click()
+    assert button.inner_text() == "Play"
+    page.page.wait_for_timeout(300)  # the last wish is drawn
+    stopped = page.frame()
+    page.page.wait_for_timeout(500)
+    assert page.frame() == stopped
+    last = int(slider.get_attribute("max"))
+    slider.fill(str(last))
+    page.wait_for(f"document.querySelector('.player').dataset.frame === '{last}'")
+    clock = page.player().locator(".clock").inner_text()
+    assert not page.complaints
+    return clock
+
+
+def painted(browser, file):
+    """How many different colours the drawing has: an empty canvas has few."""
+    import io
+
+    from PIL import Image
+
+    page = Page(browser, file)
+    page.wait_for("document.querySelector('.player').dataset.frame !== undefined")
+    page.page.wait_for_timeout(200)
+    image = Image.open(io.BytesIO(page.player().locator(".plot").screenshot())).convert("RGB")
+    left = image.crop((0, 0, int(0.55 * image.width), image.height))
+    return len(left.getcolors(maxcolors=1 << 20))
+
+
+@pytest.mark.slow
+def test_the_page_of_a_run_plays_pauses_and_scrubs_offline(browser, ball, tmp_path):
+    ball.animate(tmp_path / "ball.html", duration=3.0)
+    assert plays(browser, tmp_path / "ball.html") == "t = 1.000 s"
+    assert painted(browser, tmp_path / "ball.html") > 20
+
+
+@pytest.mark.slow
+def test_a_body_in_space_is_drawn(browser, tmp_path):
+    run("tetrahedron", 1, t1=0.1).animate(tmp_path / "tetrahedron.html", frames=10)
+    assert plays(browser, tmp_path / "tetrahedron.html") == "t = 0.1000 s"
+    assert painted(browser, tmp_path / "tetrahedron.html") > 20
+
+
+DAMAGE = {
+    "a frame": lambda page: re.sub(r'("points":\d+,"data":")\w', r"\1-", page),  # no letter of base64
+    "the player": lambda page: page.replace("function player(root)", "function nothing(root)"),
+    "the network": lambda page: page.replace("<body>", '<body><img src="https://example.org/a.png">'),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_page_is_noticed(browser, ball, tmp_path, what):
+    """The check above fails where it must."""
+    page = ball.animate(frames=30).html()
+    damaged = DAMAGE[what](page)
+    assert damaged != page
+    (tmp_path / "damaged.html").write_text(damaged, encoding="utf-8")
+    with pytest.raises(Exception, match=r"Timeout|asks for"):
+        plays_soon(browser, tmp_path / "damaged.html")
+
+
+def plays_soon(browser, file):
+    """As `plays`, with less patience."""
+    page = Page(browser, file)
+    page.page.wait_for_function("document.querySelector('.player').dataset.frame !== undefined", timeout=5000)
+    assert not page.complaints

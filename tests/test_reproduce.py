@@ -1,0 +1,182 @@
+"""`stickslip reproduce`: every figure has an entry, verdicts mean what they say, and what is broken is caught."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import stickslip as ss
+from stickslip.cli import app
+from stickslip.reproduce import page, run, sheet
+from stickslip.reproduce.mechanisms import MECHANISMS, script
+from stickslip.reproduce.papers import FIGURES, PAPERS
+
+
+def make(function, control=False, quick=True):
+    return sheet.Entry("S0", ("2",), "an entry", function, (), quick, control, 1.0)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["reproduce", *arguments])
+
+
+# ---- completeness
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_figure_and_table_has_an_entry(paper):
+    covered = {f for e in run.entries() if e.paper == paper and not e.control for f in e.figures}
+    assert covered == set(FIGURES[paper])
+
+
+def test_entries_are_told_apart_and_explained():
+    keys = [e.key for e in run.entries()]
+    assert len(keys) == len(set(keys))
+    for e in run.entries():
+        assert e.function.__doc__, e.key
+        for name in e.shows:
+            assert name in ss.benchmarks.names(), e.key
+    assert any(e.control for e in run.entries())
+
+
+def test_entries_do_not_speak_of_a_workplace():
+    import inspect
+
+    for e in run.entries():
+        assert not re.search(r"shared/|reference-data|errata\.md|/work|/tmp", inspect.getsource(e.function)), e.key
+
+
+# ---- verdicts
+
+
+@pytest.mark.parametrize(
+    ("check", "holds"),
+    [
+        (lambda s: s.close("x", 1.05, 1.0, atol=0.1, source="-"), True),
+        (lambda s: s.close("x", 1.2, 1.0, atol=0.1, source="-"), False),
+        (lambda s: s.close("x", 105.0, 100.0, rtol=0.1, source="-"), True),
+        (lambda s: s.close("x", np.nan, 1.0, atol=1e9, source="-"), False),
+        (lambda s: s.at_most("x", 1.0, 1.0, source="-"), True),
+        (lambda s: s.at_most("x", 1.1, 1.0, source="-"), False),
+        (lambda s: s.at_most("x", np.nan, 1.0, source="-"), False),
+        (lambda s: s.at_least("x", 0.9, 1.0, source="-"), False),
+        (lambda s: s.at_least("x", np.nan, 1.0, source="-"), False),
+        (lambda s: s.order("x", [1, 0.5, 0.25], [1, 0.25, 0.0625], 2, source="-"), True),
+        (lambda s: s.order("x", [1, 0.5, 0.25], [1, 0.5, 0.25], 2, source="-"), False),
+        (lambda s: s.order("x", [1, 0.5, 0.25], [1, np.nan, 0.25], 1, source="-"), False),
+        (lambda s: s.holds("x", np.bool_(False), expected="-", got="-", source="-"), False),
+    ],
+)
+def test_a_check_holds_exactly_if_it_does(check, holds):
+    on = sheet.Sheet()
+    check(on)
+    assert [c.holds for c in on.checks] == [holds]
+
+
+def test_an_order_needs_three_step_sizes():
+    with pytest.raises(ValueError, match="at least three"):
+        sheet.Sheet().order("x", [1, 0.5], [1, 0.25], 2, source="-")
+
+
+def holds(on):
+    """Holds."""
+    on.at_most("one", 1.0, 2.0, source="arithmetic")
+
+
+def fails(on):
+    """Fails."""
+    holds(on)
+    on.at_most("three", 3.0, 2.0, source="arithmetic")
+
+
+def breaks(on):
+    """Breaks."""
+    holds(on)
+    raise RuntimeError("an accident")
+
+
+def says_nothing(on):
+    """Checks nothing."""
+
+
+@pytest.mark.parametrize(
+    ("function", "control", "verdict"),
+    [
+        (holds, False, "holds"), (fails, False, "FAILS"), (breaks, False, "error"), (says_nothing, False, "error"),
+        (holds, True, "NOT CAUGHT"), (fails, True, "caught"), (breaks, True, "error"), (says_nothing, True, "error"),
+    ],
+)  # fmt: skip
+def test_only_what_holds_and_broken_schemes_that_fail_are_good(function, control, verdict):
+    outcome = run.perform(make(function, control), quick=False)
+    assert outcome.verdict == verdict
+    assert outcome.good == (verdict in ("holds", "caught"))
+    passed, text = page.summary([run.perform(make(holds), False), outcome])
+    assert passed == outcome.good
+    if function is breaks:
+        assert "an accident" in outcome.error
+
+
+def test_what_a_quick_run_leaves_out_is_said():
+    outcome = run.perform(make(fails, quick=False), quick=True)
+    assert outcome.verdict == "left out"
+    passed, text = page.summary([run.perform(make(holds), True), outcome])
+    assert passed
+    assert "1 left out" in text
+    assert not page.summary([outcome])[0]  # nothing was run: nothing passed
+
+
+def test_broken_methods_take_the_place_of_the_right_ones():
+    b = ss.benchmarks.load("bouncing-ball")
+    on = sheet.Sheet().breaking(lambda method: ss.MoreauMidpoint())
+    assert on.run(b, ss.Rattle(), t1=0.5).g_N().min() < -1e-6
+    assert sheet.Sheet().run(b, ss.Rattle(), t1=0.5).g_N().min() > -1e-9
+
+
+# ---- the command
+
+
+def test_one_figure_is_made_and_judged(tmp_path):
+    out = invoke("S0", "--figure", "2", "--out", str(tmp_path))
+    assert out.exit_code == 0, out.output
+    verdicts = json.loads((tmp_path / "verdicts.json").read_text())
+    assert [v["figures"] for v in verdicts] == [["2"]]
+    assert verdicts[0]["verdict"] == "holds"
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64" in text
+    assert "index.html" in out.output.replace("\n", "")
+
+
+def test_the_exit_code_tells_of_a_failure(tmp_path, monkeypatch):
+    for function in (fails, breaks):
+        monkeypatch.setattr(run, "ENTRIES", [make(function)])
+        out = invoke("S0", "--workers", "1", "--out", str(tmp_path))
+        assert out.exit_code == 1
+    assert "an accident" in out.output
+    assert "an accident" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["S9"], "no paper 'S9'"), (["S0", "--figure", "99"], "no figure '99'"), (["--figure", "Fig. 99"], "no figure")],
+)
+def test_unknown_papers_and_figures_are_refused(arguments, words):
+    out = invoke(*arguments)
+    assert out.exit_code == 2
+    assert words in " ".join(out.output.split())
+
+
+@pytest.mark.slow
+def test_broken_schemes_are_caught():
+    for e in run.entries():
+        if e.control:
+            outcome = run.perform(e, quick=True)
+            assert outcome.verdict == "caught", (e.key, outcome.error)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_script_of_a_mechanism_is_python(name):
+    text = script(name, MECHANISMS[name].t1)
+    compile(text, name, "exec")
+    assert f'load("{name}")' in text
