@@ -20,7 +20,6 @@ import pytest
 import xarray as xr
 
 import stickslip as ss
-from conftest import METHODS
 from stickslip import records, tables
 from stickslip.benchmarks.bouncing_ball_1d import Ball1D
 from stickslip.methods import REGISTRY

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import stickslip as ss
 from stickslip.cli import app
 from stickslip.reproduce import page, run, sheet
-from stickslip.reproduce.mechanisms import MECHANISMS, script
+from stickslip.reproduce.mechanisms import MECHANISMS, Script
 from stickslip.reproduce.papers import FIGURES, PAPERS
 
 
@@ -112,7 +112,7 @@ def test_only_what_holds_and_broken_schemes_that_fail_are_good(function, control
     outcome = run.perform(make(function, control), quick=False)
     assert outcome.verdict == verdict
     assert outcome.good == (verdict in ("holds", "caught"))
-    passed, text = page.summary([run.perform(make(holds), False), outcome])
+    passed, _ = page.summary([run.perform(make(holds), False), outcome])
     assert passed == outcome.good
     if function is breaks:
         assert "an accident" in outcome.error
@@ -175,8 +175,17 @@ def test_broken_schemes_are_caught():
             assert outcome.verdict == "caught", (e.key, outcome.error)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_the_script_of_a_mechanism_is_python(name):
-    text = script(name, MECHANISMS[name].t1)
-    compile(text, name, "exec")
-    assert f'load("{name}")' in text
+@pytest.mark.parametrize("name", ss.benchmarks.names())
+def test_scripts_of_benchmarks_are_python(name):
+    script = Script.of(name)
+    compile(script.text, name, "exec")
+    assert f'load("{name}")' in script.text
+    assert "def load(" in script.source or name in ("incline", "bounce", "falling-mass", "ball-in-cylinder")
+
+
+@pytest.mark.slow
+def test_the_script_of_a_mechanism_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(Script.of("slider-crank").text, {})
+    assert (tmp_path / "slider-crank.html").stat().st_size > 1e6
+    assert set(MECHANISMS) <= set(ss.benchmarks.names())

@@ -33,20 +33,29 @@ class Film(NamedTuple):
     name: str
     what: str
     animation: dict[str, Any]
-    script: str
+
+
+class Script(NamedTuple):
+    """How a benchmark is run, and its system."""
+
+    name: str
+    about: str
+    text: str
     source: str
 
-
-def script(name: str, t1: float) -> str:
-    """What a reader types to make it."""
-    b = benchmarks.load(name)
-    steps = "dt=b.dt" if b.stepsize is None else "stepsize=b.stepsize"
-    return (
-        "import stickslip as ss\n\n"
-        f'b = ss.benchmarks.load("{name}")\n'
-        f"sol = ss.simulate(b.system, b.method, b.q0, b.u0, t1={t1}, {steps})\n"
-        f'sol.animate("{name}.html")\n'
-    )
+    @classmethod
+    def of(cls, name: str) -> "Script":
+        b = benchmarks.load(name)
+        t1 = f"{MECHANISMS[name].t1}" if name in MECHANISMS else "b.t1"
+        steps = "dt=b.dt" if b.stepsize is None else "stepsize=b.stepsize"
+        text = (
+            "import stickslip as ss\n\n"
+            f'b = ss.benchmarks.load("{name}")\n'
+            f"sol = ss.simulate(b.system, b.method, b.q0, b.u0, t1={t1}, {steps})\n"
+            f'sol.animate("{name}.html")\n'
+        )
+        source = inspect.getsource(inspect.getmodule(type(b.system)))  # type: ignore[arg-type]
+        return cls(name, benchmarks.about(name).partition("\n\n")[0], text, source)
 
 
 def film(name: str) -> Film:
@@ -54,5 +63,4 @@ def film(name: str) -> Film:
     b, m = benchmarks.load(name), MECHANISMS[name]
     sol = simulate(b.system, b.method, b.q0, b.u0, t1=m.t1, progress=False, **b.steps)
     animation = Animation(sol, title=name, frames=160, duration=m.duration)
-    source = inspect.getsource(inspect.getmodule(type(b.system)))  # type: ignore[arg-type]
-    return Film(name, m.what, animation.payload(), script(name, m.t1), source)
+    return Film(name, m.what, animation.payload())

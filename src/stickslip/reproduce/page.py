@@ -11,7 +11,7 @@ import jax
 
 from .. import __version__
 from ..pages import render
-from .mechanisms import Film
+from .mechanisms import Film, Script
 from .papers import PAPERS
 from .run import Outcome
 
@@ -56,6 +56,7 @@ def write(outcomes: Sequence[Outcome], films: Sequence[Film], seconds: float, ou
     passed, text = summary(outcomes)
     machine = f"Python {platform.python_version()}, jax {jax.__version__} on {jax.default_backend()}, {platform.machine()}"
     views = [_View(o) for o in outcomes]
+    shown = dict.fromkeys([film.name for film in films] + [name for o in outcomes for name in o.shows])
     by_paper: dict[str, list[_View]] = {}
     for view in views:
         if not view.control:
@@ -68,6 +69,7 @@ def write(outcomes: Sequence[Outcome], films: Sequence[Film], seconds: float, ou
         by_paper=by_paper,
         controls=[view for view in views if view.control],
         films=films,
+        scripts=[Script.of(name) for name in shown],
         anchors={o.key: f"entry-{k}" for k, o in enumerate(outcomes)},
     )
     out.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,7 @@ class Outcome(NamedTuple):
     notes: list[str]
     pictures: list[bytes]
     source: str
+    module: str
     error: str
     seconds: float
 
@@ -85,7 +86,7 @@ def select(papers: Sequence[str], figure: str | None) -> list[Entry]:
 def _outcome(e: Entry, sheet: Sheet, *, left_out: bool = False, error: str = "", seconds: float = 0.0) -> Outcome:
     return Outcome(
         e.key, e.paper, e.figures, e.title, inspect.getdoc(e.function) or "", e.shows, e.control, left_out, sheet.checks,
-        sheet.notes, sheet.pictures(), inspect.getsource(e.function), error, seconds,
+        sheet.notes, sheet.pictures(), inspect.getsource(e.function), e.function.__module__, error, seconds,
     )  # fmt: skip
 
 

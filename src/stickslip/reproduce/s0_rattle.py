@@ -262,54 +262,58 @@ class Slide(NamedTuple):
     P: np.ndarray
 
 
-def _rates(b: Any, y: Sequence[float], slip: int) -> tuple[float, float, float, float]:
+class Slope(NamedTuple):
+    g: float
+    mu: float
+
+
+def _rates(slope: Slope, y: Sequence[float], slip: int) -> tuple[float, float, float, float]:
     """Of (x, speed, integrals of lambda_N and lambda_F), for unit mass; slip is the sign of the speed, 0 in stick."""
     x, v = y[0], y[1]
-    s = b.system
     down = math.exp(-x)
     cos = 1 / math.sqrt(1 + down**2)
-    la_N = s.gravity * cos + down * cos**3 * v**2  # the slope curves upwards
-    la_F = -slip * s.mu * la_N if slip else -s.gravity * down * cos
-    return v * cos, s.gravity * down * cos + la_F, la_N, la_F
+    la_N = slope.g * cos + down * cos**3 * v**2  # the slope curves upwards
+    la_F = -slip * slope.mu * la_N if slip else -slope.g * down * cos
+    return v * cos, slope.g * down * cos + la_F, la_N, la_F
 
 
-def _advance(b: Any, y: Sequence[float], h: float, slip: int) -> list[float]:
+def _advance(slope: Slope, y: Sequence[float], h: float, slip: int) -> list[float]:
     """The classical Runge-Kutta method."""
 
     def shifted(k, h):
         return [a + h * c for a, c in zip(y, k, strict=True)]
 
-    k1 = _rates(b, y, slip)
-    k2 = _rates(b, shifted(k1, h / 2), slip)
-    k3 = _rates(b, shifted(k2, h / 2), slip)
-    k4 = _rates(b, shifted(k3, h), slip)
+    k1 = _rates(slope, y, slip)
+    k2 = _rates(slope, shifted(k1, h / 2), slip)
+    k3 = _rates(slope, shifted(k2, h / 2), slip)
+    k4 = _rates(slope, shifted(k3, h), slip)
     return shifted([a + 2 * c + 2 * d + e for a, c, d, e in zip(k1, k2, k3, k4, strict=True)], h / 6)
 
 
 def exact_slide(b: Any, t: np.ndarray) -> Slide:
-    """Free fall and impact in closed form, then one degree of freedom in steps of at most 1e-3 from event to event."""
-    s, ref = b.system, b.reference
-    t_now, y, events = 0.0, [0.0, float(s.tangent(0.0) @ b.u0), 0.0, 0.0], [(ref["stick_time"], 0)]
+    """Free fall and impact in closed form, then one degree of freedom in steps of at most 2e-3 from event to event."""
+    slope, m, y_0, ref = Slope(b.system.gravity, b.system.mu), b.system.m, float(b.q0[1]), b.reference
+    t_now, y, events = 0.0, [0.0, float(b.system.tangent(0.0) @ b.u0), 0.0, 0.0], [(ref["stick_time"], 0)]
     if "impact_time" in ref:
-        t_now = math.sqrt(2 * (float(b.q0[1]) - 1) / s.gravity)
-        Lambda_N = s.gravity * t_now / math.sqrt(2)  # at x = 0 the slope falls by 45 degrees
-        y = [0.0, (1 - s.mu) * Lambda_N, Lambda_N, -s.mu * Lambda_N]
+        t_now = math.sqrt(2 * (y_0 - 1) / slope.g)
+        Lambda_N = slope.g * t_now / math.sqrt(2)  # at x = 0 the slope falls by 45 degrees
+        y = [0.0, (1 - slope.mu) * Lambda_N, Lambda_N, -slope.mu * Lambda_N]
     if "reversal_time" in ref:
         events.insert(0, (ref["reversal_time"], 1))
     slip, rows = (-1 if y[1] < 0 else 1), []
-    for t_row in t:
+    for t_row in t.tolist():
         if t_row < t_now:  # still falling
-            rows.append((0.0, float(b.q0[1]) - s.gravity * t_row**2 / 2, 0.0, -s.gravity * t_row, *(0.0,) * 4))
+            rows.append((0.0, y_0 - slope.g * t_row**2 / 2, 0.0, -slope.g * t_row, *(0.0,) * 4))
             continue
         while t_now < t_row:
-            end = min(t_row, t_now + 1e-3, *(event for event, _ in events[:1]))
-            y, t_now = _advance(b, y, end - t_now, slip), end
+            end = min(t_row, t_now + 2e-3, *(event for event, _ in events[:1]))
+            y, t_now = _advance(slope, y, end - t_now, slip), end
             if events and t_now == events[0][0]:
                 slip, y[1] = events.pop(0)[1], 0.0
         down = math.exp(-y[0])
         cos = 1 / math.sqrt(1 + down**2)
-        la_N, la_F = _rates(b, y, slip)[2:]
-        rows.append((y[0], down, y[1] * cos, -y[1] * down * cos, s.m * la_N, s.m * la_F, s.m * y[2], s.m * y[3]))
+        la_N, la_F = _rates(slope, y, slip)[2:]
+        rows.append((y[0], down, y[1] * cos, -y[1] * down * cos, m * la_N, m * la_F, m * y[2], m * y[3]))
     return Slide(*np.split(np.array(rows), 4, axis=1))
 
 
@@ -381,33 +385,29 @@ def grid(dt: float, t1: float) -> np.ndarray:
     return np.arange(math.floor(t1 / dt + 1e-9) + 1) * dt
 
 
-def worst_by_octave(dts: Any, errors: Any, per_octave: int) -> tuple[Any, Any]:
-    """Where in a step an event falls is chance; the worst of several step sizes an octave is not."""
-    return dts.reshape(-1, per_octave)[:, 0], errors.reshape(-1, per_octave, *errors.shape[1:]).max(axis=1)
-
-
-BY_OCTAVE = "worst error of each octave of step sizes, as single ones depend on where in a step the event falls"
-
-
 def event_orders(
-    sheet: Sheet, b: Any, methods: dict[str, Method], largest: float, t1: float,
-    norm: Callable[[float, np.ndarray], float],
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:  # fmt: skip
-    """First order in q and u across an impact or a reversal of slip; gives the step sizes and errors it is judged by."""
-    per_octave, octaves = (4 if sheet.quick else 8), 4
-    dts = largest * 0.5 ** (np.arange(octaves * per_octave) / per_octave)
-    exact = [exact_slide(b, grid(dt, t1)) for dt in dts]
+    sheet: Sheet, b: Any, methods: dict[str, Method], largest: float, t1: float, norm: Callable[[float, np.ndarray], float]
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """First order in q and u across an impact or a reversal of slip; gives the step sizes and errors it is judged by.
+
+    A single error depends on where in its step the event falls. Eight step sizes close to each other put it at eight places.
+    """
+    event = b.reference.get("impact_time", b.reference.get("reversal_time"))
+    whole_steps = round(event / largest) * 2 ** np.arange(3 if sheet.quick else 4)
+    dts = event / (whole_steps[:, None] + (np.arange(8) + 0.5) / 8)
+    exact = [exact_slide(b, grid(dt, t1)) for dt in dts.flat]
     found = {}
     for name, method in methods.items():
         errors = []
-        for dt, e in zip(dts, exact, strict=True):
+        for dt, e in zip(dts.flat, exact, strict=True):
             sol: Any = sheet.run(b, method, dt=dt, t1=(len(e.q) - 1) * dt)
             errors.append((norm(dt, (sol.q - e.q)[1:]), norm(dt, (sol.u - e.u)[1:])))
         found[name] = np.array(errors)
-        at, worst = worst_by_octave(dts, found[name], per_octave)
+        worst: Any = found[name].reshape(-1, 8, 2).max(axis=1)
         for i, quantity in enumerate("qu"):
-            sheet.order(f"{name}: e_{quantity}", at, worst[:, i], 1, source=f"first order, not monotone; {BY_OCTAVE}")
-    return dts, found
+            source = "first order, not monotone; worst of eight places of the event in its step"
+            sheet.order(f"{name}: e_{quantity}", list(event / whole_steps), worst[:, i], 1, source=source)
+    return dts.ravel(), found
 
 
 def reference_lines(axis: Any, dts: Any, starts: dict[int, float]) -> None:
