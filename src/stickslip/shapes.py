@@ -58,7 +58,7 @@ class Mesh(Shape):
 class Contacts(Shape):
     """Where the forces of all contacts act and along which directions they are counted.
 
-    The percussion drawn at contact k is P_N normals[k] + sum_j P_F[k][j] tangents[k][j].
+    The percussion drawn at a contact is P_N times its normal plus each P_F times its tangent.
     """
 
     at: Any = eqx.field(converter=_points)  # (contacts, dim)

@@ -385,29 +385,35 @@ def grid(dt: float, t1: float) -> np.ndarray:
     return np.arange(math.floor(t1 / dt + 1e-9) + 1) * dt
 
 
-def event_orders(
-    sheet: Sheet, b: Any, methods: dict[str, Method], largest: float, t1: float, norm: Callable[[float, np.ndarray], float]
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """First order in q and u across an impact or a reversal of slip; gives the step sizes and errors it is judged by.
+class AcrossEvent(NamedTuple):
+    """Errors across an impact or a reversal of slip. A single one depends on where in its step the event falls: eight step
+    sizes close to each other put it at eight places."""
 
-    A single error depends on where in its step the event falls. Eight step sizes close to each other put it at eight places.
-    """
+    dts: np.ndarray  # by octave and place
+    errors: dict[str, np.ndarray]  # by octave, place and quantity: q, u
+
+    def judge(self, sheet: Sheet, name: str, quantities: str = "qu") -> None:
+        for i, quantity in enumerate(quantities):
+            source = "first order, not monotone; worst of eight places of the event in its step"
+            worst = self.errors[name][:, :, i].max(axis=1)
+            sheet.order(f"{name}: e_{quantity}", list(self.dts[:, 0]), list(worst), 1, source=source)
+
+
+def across_event(
+    sheet: Sheet, b: Any, methods: dict[str, Method], largest: float, t1: float, norm: Callable[[float, np.ndarray], float]
+) -> AcrossEvent:
     event = b.reference.get("impact_time", b.reference.get("reversal_time"))
     whole_steps = round(event / largest) * 2 ** np.arange(3 if sheet.quick else 4)
     dts = event / (whole_steps[:, None] + (np.arange(8) + 0.5) / 8)
     exact = [exact_slide(b, grid(dt, t1)) for dt in dts.flat]
-    found = {}
+    errors = {}
     for name, method in methods.items():
-        errors = []
+        rows = []
         for dt, e in zip(dts.flat, exact, strict=True):
             sol: Any = sheet.run(b, method, dt=dt, t1=(len(e.q) - 1) * dt)
-            errors.append((norm(dt, (sol.q - e.q)[1:]), norm(dt, (sol.u - e.u)[1:])))
-        found[name] = np.array(errors)
-        worst: Any = found[name].reshape(-1, 8, 2).max(axis=1)
-        for i, quantity in enumerate("qu"):
-            source = "first order, not monotone; worst of eight places of the event in its step"
-            sheet.order(f"{name}: e_{quantity}", list(event / whole_steps), worst[:, i], 1, source=source)
-    return dts.ravel(), found
+            rows.append((norm(dt, (sol.q - e.q)[1:]), norm(dt, (sol.u - e.u)[1:])))
+        errors[name] = np.array(rows).reshape(*dts.shape, 2)
+    return AcrossEvent(dts, errors)
 
 
 def reference_lines(axis: Any, dts: Any, starts: dict[int, float]) -> None:
@@ -464,9 +470,12 @@ def slope_orders(sheet: Sheet) -> None:
             source = "second order as the motion is; exact percussion of the same step"
             sheet.order(f"case {case}: mean force in a step", dts, errors["P"], 2, source=source)
         else:
-            more, found = event_orders(sheet, _slope(case)[0], {f"case {case}": Rattle()}, 2.56e-2, 3.2768, norm_56)
-            for i, error in enumerate(found[f"case {case}"].T):
-                axis.loglog(more, error, ".", ms=2, color=f"C{i}", label="" if i else "more step sizes")
+            name = f"case {case}"
+            more = across_event(sheet, _slope(case)[0], {name: Rattle()}, 2.56e-2, 3.2768, norm_56)
+            more.judge(sheet, name)
+            for i in range(2):
+                label = "" if i else "more step sizes"
+                axis.loglog(more.dts.flat, more.errors[name][:, :, i].flat, ".", ms=2, color=f"C{i}", label=label)
     panels[1, 0].legend(fontsize=7, loc="lower right")
     sheet.note(
         "The printed first order of the percussions says little: increments of steps of different length are compared (those"

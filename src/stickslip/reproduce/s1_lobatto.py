@@ -7,14 +7,13 @@ import numpy as np
 
 from .. import benchmarks
 from ..benchmarks import Benchmark
-from ..methods import LobattoIIIAB, Rattle
-from ..methods.base import Method
+from ..methods import LobattoIIIAB
 from ..solvers import Automatic, SemismoothNewton
 from .s0_rattle import (
     ENFORCED,
+    across_event,
     ball_comes_to_rest,
     ball_slips_or_rolls,
-    event_orders,
     exact_slide,
     gap_and_rate,
     gap_rates,
@@ -43,14 +42,13 @@ def ball_gap(sheet: Sheet) -> None:
 @entry("S1", "4", "A spinning ball slips or rolls after its impact", shows="bouncing-ball", cost=10)
 def ball_percussions(sheet: Sheet) -> None:
     """Normal and friction percussions of cases 2 and 3. Closed form: momentum of every step, rolling, time of stick; the
-    number of stages makes no difference, and two are RATTLE."""
+    number of stages makes no difference."""
     ball_slips_or_rolls(sheet, THREE, LobattoIIIAB(stages=3))
-    others: dict[str, Method] = {"s = 2": LobattoIIIAB(stages=2), "s = 4": LobattoIIIAB(stages=4), "RATTLE": Rattle()}
-    for name, method in () if sheet.quick else others.items():
-        runs = [(sheet.run(b, LobattoIIIAB(stages=3)).u, sheet.run(b, method).u) for b in map(ball, (2, 3))]
+    for s in () if sheet.quick else (2, 4):
+        runs = [[sheet.run(ball(case), LobattoIIIAB(stages=k)).u for k in (3, s)] for case in (2, 3)]
         difference = max(np.abs(three - other).max() for three, other in runs)
-        source = "S1 section 6.1: the number of stages makes hardly a difference, RATTLE gives the same"
-        sheet.at_most(f"{name} instead of s = 3: difference in u", difference, 10 * ENFORCED, source=source)
+        source = "S1 section 6.1: the number of stages makes hardly a difference"
+        sheet.at_most(f"s = {s} instead of s = 3: difference in u", difference, 10 * ENFORCED, source=source)
 
 
 @entry("S1", "6", "The slider of a slider-crank rattles itself straight", shows="slider-crank", quick=False, cost=12)
@@ -107,14 +105,18 @@ def slope_orders(sheet: Sheet) -> None:
                 ])  # fmt: skip
                 axis.loglog(dts, errors, "osd"[i] + "-", ms=4, lw=1, label=name)
                 axis.set(title=f"case {case}: error of {'v' if quantity == 'u' else 'q'}", xlabel="dt")
+                what = f"case {case}, {name}: e_{quantity}"
                 if case == 1:  # the order begins below the largest step and ends in round-off
                     use = (dts < 0.4) & (errors > 1e-12)
-                    what, source = f"case 1, {name}: {quantity}", "S1 Fig. 9: 2 s - 2"
-                    sheet.order(what, dts[use], errors[use], method.order, source=source)
-    more, found = event_orders(sheet, b, {f"case 2, {name}": m for name, m in methods.items()}, 5.12e-2, T1, norm_74)
-    for i, by_quantity in enumerate(found.values()):
-        for axis, error in zip(panels[1], by_quantity.T, strict=True):
-            axis.loglog(more, error, ".", ms=2, color=f"C{i}")
+                    sheet.order(what, dts[use], errors[use], method.order, source="S1 Fig. 9: 2 s - 2")
+                elif method.stages == 4 and quantity == "u":
+                    source = "S1 Fig. 9; where in a step the impact falls is chance: standard deviation 0.2 over 8 octaves"
+                    sheet.order(what, dts, errors, 1, tolerance=0.4, source=source)
+    more = across_event(sheet, b, {f"case 2, {name}": m for name, m in methods.items()}, 5.12e-2, T1, norm_74)
+    for i, (name, method) in enumerate(methods.items()):
+        more.judge(sheet, f"case 2, {name}", "q" if method.stages == 4 else "qu")
+        for k, axis in enumerate(panels[1]):
+            axis.loglog(more.dts.flat, more.errors[f"case 2, {name}"][:, :, k].flat, ".", ms=2, color=f"C{i}")
     for axis in panels[0]:
         reference_lines(axis, dts, {2: 5e-3, 4: 1e-4, 6: 1e-6})
         axis.set_ylim(1e-15, None)
@@ -124,6 +126,7 @@ def slope_orders(sheet: Sheet) -> None:
     sheet.note("Printed is the time span [0, 1.6], which is no multiple of the printed step sizes: 1.6384 is.")
     if not sheet.quick:
         sheet.note(
-            "With four stages an impact in the first 0.276 of a step closes the inner stages only: position is right, but"
-            " the contact counts as open at the end of the step and the velocity jumps one step later (the peak in case 2)."
+            "With four or more stages an impact in the first part of a step (0.276 for s = 4) may close inner stages only. The"
+            " contact then counts as open at the end of the step, (67), and the velocity jumps one or more steps later, the"
+            " more the smaller the step: positions stay first order, velocities err by about dt log(1/dt)."
         )

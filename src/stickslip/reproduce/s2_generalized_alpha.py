@@ -112,7 +112,7 @@ def friction_of_a_spinning_ball(sheet: Sheet) -> None:
 # -- Fig. 3: ball in corner -------------------------------------------------------------------------------------------
 
 
-@entry("S2", "3", "A ball comes to rest in a corner, on redundant contacts", shows="ball-in-corner", quick=False, cost=15)
+@entry("S2", "3", "A ball comes to rest in a corner, on redundant contacts", shows="ball-in-corner", quick=False, cost=17)
 def ball_in_corner(sheet: Sheet) -> None:
     """The gaps to both planes, until both contacts stay closed (at about 1.36) and the Jacobian matrix becomes singular."""
     b, g = benchmarks.load("ball-in-corner"), 9.81
@@ -225,7 +225,7 @@ def impact_without_collision(b: Any) -> tuple[float, float]:
     return about_tip / (4 * inertia), grows / (4 * inertia)
 
 
-@entry("S2", "5", "Painleve's rod runs into its singularity and takes off", shows="painleve-rod", quick=False, cost=14)
+@entry("S2", "5", "Painleve's rod runs into its singularity and takes off", shows="painleve-rod", quick=False, cost=16)
 def painleve_rod(sheet: Sheet) -> None:
     """The angular velocity through the blow-up of the contact force; judged by the sliding phase in a minimal coordinate."""
     b, dt, fine = benchmarks.load("painleve-rod"), 8e-4, 1e-4
@@ -284,7 +284,7 @@ def vertical_momentum(sol: Solution) -> np.ndarray:
     return sol.u @ M @ up + s.m_rod * s.L / 2 * np.sin(np.asarray(s.alpha(sol.t))) * alpha_dot
 
 
-@entry("S2", "6", "A hopper with a flexible leg lands, stands and takes off", shows="guided-hopper", quick=False, cost=35)
+@entry("S2", "6", "A hopper with a flexible leg lands, stands and takes off", shows="guided-hopper", quick=False, cost=30)
 def guided_hopper(sheet: Sheet) -> None:
     """The percussions P_F within +-mu P_N; judged by the touchdown of a rigid leg, the friction cone and the momentum."""
     b = benchmarks.load("guided-hopper")
