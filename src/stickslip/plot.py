@@ -7,6 +7,7 @@ import numpy as np
 
 from . import shapes
 from .benchmarks import Benchmark
+from .benchmarks.bouncing_ball import exact_gap
 from .solution import Solution
 
 COLORS = ("#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a")
@@ -29,11 +30,11 @@ def axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tupl
     return figure, panels
 
 
-def _finish(figure: Any, file: str | Path) -> None:
+def _finish(figure: Any, file: str | Path, dpi: float | str = "figure") -> None:
     import matplotlib.pyplot as plt
 
     Path(file).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file)
+    figure.savefig(file, dpi=dpi)
     plt.close(figure)
 
 
@@ -118,7 +119,7 @@ def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> N
             scene.view_init(elev=18, azim=-55)
         else:
             scene.set_aspect("equal", adjustable="datalim")
-    _finish(figure, file)
+    _finish(figure, file, dpi=85)
 
 
 def _snapshot(scene: Any, picture: list[Any], strength: float, plt: Any) -> None:
@@ -145,16 +146,7 @@ def bouncing_ball(runs: dict[str, Solution], b: Benchmark, file: str | Path) -> 
     """The gap through the accumulation point, and the energy that each impact takes."""
     figure, ((a, c),) = axes(1, 2, "Bouncing ball, $e_N = 0.5$, dt = 0.01: rest through an accumulation point", (9.0, 3.4))
     t = np.linspace(0, b.t1, 2000)
-    g, e, v, exact, start = 9.81, 0.5, 0.0, np.zeros_like(t), 0.0
-    height = np.asarray(b.q0)[1] - 0.1
-    t_impact = np.sqrt(2 * height / g)
-    first = t <= t_impact
-    exact[first] = height - g * t[first] ** 2 / 2
-    start, v = t_impact, e * g * t_impact
-    for _ in range(40):  # after 40 bounces what is left is below a picometre
-        inside = (t > start) & (t <= start + 2 * v / g)
-        exact[inside] = v * (t[inside] - start) - g * (t[inside] - start) ** 2 / 2
-        start, v = start + 2 * v / g, e * v
+    exact = exact_gap(b, t)
     a.plot(t, exact, color="k", lw=0.8, label="exact")
     for name, sol in runs.items():
         a.plot(sol.t, sol.g_N()[:, 0], ".", ms=3, label=f"{name} (worst gap {sol.g_N().min():.0e})")

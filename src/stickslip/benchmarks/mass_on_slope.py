@@ -6,9 +6,11 @@ with m = 1: at rest on the slope, and the drop. The mass cancels from the motion
 """
 
 import math
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from .. import shapes
 from ..laws import Contact, Coulomb
@@ -61,6 +63,53 @@ class MassOnSlope(System):
 
     def energy(self, t, q, u):
         return 0.5 * self.m * u @ u + self.m * self.gravity * q[1]
+
+
+class Motion(NamedTuple):
+    """The exact motion at given times: forces of the instant, percussions since the start; columns (N, F)."""
+
+    q: np.ndarray
+    u: np.ndarray
+    la: np.ndarray
+    P: np.ndarray
+
+
+def exact(b: Benchmark, t: Any) -> Motion:
+    """Free fall and impact in closed form, then one degree of freedom along the slope, integrated from event to event."""
+    m, g, mu = (float(x) for x in (b.system.m, b.system.gravity, b.system.mu))
+    t, ref, height = np.asarray(t, dtype=float), b.reference, float(b.q0[1])
+
+    def rates(y, slip):
+        """Of (x, speed, P_N, P_F) for unit mass; slip is the sign of the speed, 0 in stick."""
+        down = np.exp(-y[0])
+        cos = 1.0 / np.sqrt(1.0 + down**2)
+        la_N = g * cos + down * cos**3 * y[1] ** 2  # the slope curves upwards
+        la_F = np.where(slip == 0, -g * down * cos, -slip * mu * la_N)
+        return np.stack(np.broadcast_arrays(y[1] * cos, g * down * cos + la_F, la_N, la_F))
+
+    start, y = 0.0, np.array([0.0, float(b.system.tangent(jnp.zeros(())) @ b.u0), 0.0, 0.0])
+    if "impact_time" in ref:
+        start = math.sqrt(2.0 * (height - 1.0) / g)
+        Lambda_N = g * start / math.sqrt(2.0)  # at x = 0 the slope falls by 45 degrees
+        y = np.array([0.0, (1.0 - mu) * Lambda_N, Lambda_N, -mu * Lambda_N])
+    falls, slip, rows = t < start, np.zeros(t.shape), np.zeros((4, len(t)))
+    sign = -1.0 if y[1] < 0 else 1.0
+    for end in [ref[name] for name in ("reversal_time", "stick_time") if name in ref]:
+        out = solve_ivp(lambda _, y, sign=sign: rates(y, sign), (start, end), y, "DOP853", rtol=1e-13, atol=1e-14,
+                        dense_output=True)  # fmt: skip
+        inside = (t >= start) & (t < end)
+        rows[:, inside], slip[inside] = out.sol(t[inside]), sign
+        start, y, sign = end, out.y[:, -1] * np.array([1.0, 0.0, 1.0, 1.0]), 1.0
+    stuck = t >= start
+    la = rates(y, 0.0)[2:]
+    rows[:, stuck] = y[:, None] + np.outer(np.array([0.0, 0.0, *la]), t[stuck] - start)
+    x, v = rows[:2]
+    down = np.exp(-x)
+    cos = 1.0 / np.sqrt(1.0 + down**2)
+    q = np.where(falls, [0.0 * t, height - g * t**2 / 2], [x, down])
+    u = np.where(falls, [0.0 * t, -g * t], [v * cos, -v * down * cos])
+    forces = np.where(falls, 0.0, rates(rows, slip)[2:])
+    return Motion(q.T, u.T, m * forces.T, m * rows[2:].T)
 
 
 _SOURCE = "event-driven integration to 1e-11 (DOP853 with root-found events)"

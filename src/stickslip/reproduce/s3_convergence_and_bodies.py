@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from .. import benchmarks
 from ..benchmarks import Benchmark
-from ..methods import GeneralizedAlpha, LobattoIIIAB, MoreauMidpoint, RadauIIA, Rattle
+from ..methods import LobattoIIIAB, MoreauMidpoint, RadauIIA, Rattle
 from ..methods.base import Method
 from ..solvers import SemismoothNewton
 from .s3_benchmarks import CAPTURED, EXACT, PENETRATION, at, first, since
@@ -59,7 +59,7 @@ def mass_on_slope(b: Benchmark) -> Callable[[np.ndarray], tuple[np.ndarray, np.n
     return exact
 
 
-@entry("S3", ("7.10", "7.11"), "A point mass falls and slides on a slope", shows="mass-on-slope", cost=5)
+@entry("S3", ("7.10", "7.11"), "A point mass falls and slides on a slope", shows="mass-on-slope", cost=6)
 def point_mass_on_slope(sheet: Sheet) -> None:
     """Starts, positions, velocities and percussions of both cases with two-stage Radau IIA at h = 1e-2, judged by an
     event-driven integration: impact, place on the way, stick."""
@@ -77,13 +77,10 @@ def point_mass_on_slope(sheet: Sheet) -> None:
         for t in (0.8192, 1.6) if case == 6 else (1.6,):
             x = np.interp(t, sol.t, sol.q[:, 0])
             sheet.close(f"x at t = {t}, {name}", x, b.reference[f"x({t})"], atol=atol, source=f"{source}; {why}")
-        sheet.close(
-            f"x where it sticks, {name}",
-            sol.q[-1, 0],
-            b.reference["stick_x"],
-            atol=max(atol, h**2),
-            source=f"{source}; {why}",
-        )
+        if case == 5:
+            atol, why = h**2, "h^2 for stopping inside a step"
+        x = sol.q[-1, 0]
+        sheet.close(f"x where it sticks, {name}", x, b.reference["stick_x"], atol=atol, source=f"{source}; {why}")
         sheet.at_least(f"smallest gap, {name}", sol.g_N().min(), -PENETRATION, source="enforced by the method")
         if case == 6:
             hit = first(sol.P_N[:, 0] > 0)
@@ -138,7 +135,6 @@ def _printed_methods(quick: bool) -> dict[str, tuple[Method, int]]:
     if not quick:
         methods |= {
             "Lobatto IIIA-IIIB, s = 3": (LobattoIIIAB(stages=3, solver=TIGHT), 4),
-            "Radau IIA, s = 1": (RadauIIA(stages=1, solver=TIGHT), 1),
             "Radau IIA, s = 3": (RadauIIA(stages=3, solver=TIGHT), 5),
             "Lobatto IIIA-IIIB, s = 2": (LobattoIIIAB(stages=2, solver=TIGHT), 2),
             "s = 3, integrated differences": (LobattoIIIAB(stages=3, integrated=True, solver=TIGHT), 0),
@@ -146,7 +142,7 @@ def _printed_methods(quick: bool) -> dict[str, tuple[Method, int]]:
     return methods
 
 
-@entry("S3", "7.12", "Orders of convergence on the slope", shows="mass-on-slope", cost=40)
+@entry("S3", "7.12", "Orders of convergence on the slope", shows="mass-on-slope", cost=34)
 def convergence_on_the_slope(sheet: Sheet) -> None:
     """Errors (4.56) over h up to t = 0.8192: orders 2s - 1 and 2s - 2 while it slides (case 1), first order across
     the impact (case 2). The reference is integrated in a minimal coordinate, not by a method of the figure."""
@@ -212,7 +208,7 @@ def sliding_rod(t: np.ndarray) -> np.ndarray:
     return force(*out.y)
 
 
-@entry("S3", "7.13", "Painleve's rod slides into its catastrophe", shows="painleve-rod", quick=False, cost=15)
+@entry("S3", "7.13", "Painleve's rod slides into its catastrophe", shows="painleve-rod", quick=False, cost=32)
 def painleve_rod(sheet: Sheet) -> None:
     """The normal percussion at h = 5e-3: RATTLE and two-stage Radau IIA follow the force that blows up and take off,
     Moreau's rule hammers. Judged by the sliding motion integrated in a minimal coordinate."""
@@ -282,7 +278,7 @@ def rolls_to_the_corner(g: float = 10.0, R: float = 0.1) -> tuple[float, float]:
     return t_2, t_2 + (-v + math.sqrt(v**2 + 2 * a * way)) / a
 
 
-@entry("S3", "7.14", "A ball comes to rest in a corner: redundant contacts", shows="ball-in-corner", quick=False, cost=25)
+@entry("S3", "7.14", "A ball comes to rest in a corner: redundant contacts", shows="ball-in-corner", quick=False, cost=21)
 def ball_in_corner(sheet: Sheet) -> None:
     """Gaps at h = 1e-2: RATTLE and two-stage Radau IIA do not penetrate, Moreau's rule does. Judged by closed forms of the
     two first contacts, of the place of rest and of the force balance there."""
@@ -333,22 +329,22 @@ def inclination(sol: Any) -> np.ndarray:
     return np.arccos(1 - 2 * (p[:, 1] ** 2 + p[:, 2] ** 2))
 
 
-@entry("S3", ("7.15", "7.16"), "The tippedisk turns upside down", shows="tippedisk", quick=False, cost=70)
+@entry("S3", ("7.15", "7.16"), "The tippedisk turns upside down", shows="tippedisk", quick=False, cost=56)
 def tippedisk(sheet: Sheet) -> None:
-    """Height of the centre of gravity and inclination with Moreau's rule at h = 1e-5 and with RATTLE, two-stage Radau IIA
-    and generalized-alpha at h = 1e-3, judged by the smooth motion integrated to 1e-11; orders with both friction laws."""
+    """Height of the centre of gravity and inclination with Moreau's rule at h = 1e-5 and with RATTLE and two-stage Radau IIA
+    at h = 1e-3, judged by the smooth motion integrated to 1e-11; orders with the printed and the stagewise friction law."""
     sheet.note(
-        "The slip direction turns. With the printed friction laws all these methods are first order here; with the "
-        "stagewise law, the default of this library, two-stage Radau IIA has its order 3. Both are shown."
+        "The slip direction turns: with the printed friction laws all methods are first order here; with the stagewise law, "
+        "the default of this library, two-stage Radau IIA has its order 3. Generalized-alpha, a fourth curve that lies on "
+        "the others, is left out."
     )
     b = benchmarks.load("tippedisk")
     r, rise = b.reference, b.reference["plateau"] - float(b.q0[2])
     runs: list[tuple[str, Method, float]] = [
         ("Moreau", MoreauMidpoint(), 1e-5),
-        ("RATTLE", Rattle(), 1e-3),
-        ("Radau IIA", RadauIIA(stages=2), 1e-3),
+        ("RATTLE, printed law", Rattle(friction="integrated"), 1e-3),
         ("Radau IIA, printed law", RadauIIA(stages=2, friction="integrated"), 1e-3),
-        ("generalized-alpha", GeneralizedAlpha(rho_inf=0.9), 1e-3),
+        ("Radau IIA, stagewise law", RadauIIA(stages=2), 1e-3),
     ]
     (sketches, (a, c)) = sheet.axes(2, 2, size=(10.0, 6.8))
     for panel, inverted in zip(sketches, (False, True), strict=True):
@@ -365,7 +361,7 @@ def tippedisk(sheet: Sheet) -> None:
         if name != "Moreau":
             sheet.at_least(f"smallest gap, {name}", sol.g_N().min(), -PENETRATION, source="S3 7.10: no penetration")
         style: dict[str, Any] = {"lw": 3.0, "color": "0.75"} if name == "Moreau" else {"lw": 1.0}
-        style |= {"ls": {"Radau IIA": "-.", "Radau IIA, printed law": "--", "generalized-alpha": ":"}.get(name, "-")}
+        style |= {"ls": {"Radau IIA, stagewise law": "-.", "Radau IIA, printed law": "--"}.get(name, "-")}
         every = max(1, round(1e-3 / h))
         a.plot(sol.t[::every], 1e3 * z[::every], label=f"{name}, h = {h:g}", **style)
         c.plot(sol.t[::every], theta[::every], **style)
@@ -428,7 +424,7 @@ def sliding_point(b: Benchmark, n: int = 400) -> tuple[np.ndarray, np.ndarray, n
     return t + r["impact_time"], out.y[:2].T, -weight * np.array([F(v) for v in out.y[2:].T])
 
 
-@entry("S3", "7.18", "A tetrahedron slides with anisotropic friction", shows="tetrahedron", quick=False, cost=25)
+@entry("S3", "7.18", "A tetrahedron slides with anisotropic friction", shows="tetrahedron", quick=False, cost=75)
 def tetrahedron(sheet: Sheet) -> None:
     """Paths and resultant percussions with an elliptical and a rectangular reservoir, two-stage Radau IIA at h = 1e-2;
     judged by the motion of the centre of mass, integrated by itself: the body does not turn."""
