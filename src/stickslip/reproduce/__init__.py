@@ -11,9 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 
-def reproduce(
-    papers: Sequence[str], figure: str | None, out: Path, quick: bool, workers: int, console: Console
-) -> bool:
+def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool, workers: int, console: Console) -> bool:
     """Runs what was asked for, says how it goes, writes ``out/index.html``; True if everything is as it should be."""
     from .mechanisms import MECHANISMS
     from .page import named, summary, write

@@ -5,10 +5,13 @@ from . import (
     s0_rattle,
     s1_lobatto,
     s2_generalized_alpha,
-    s3_benchmarks,
-    s3_convergence_and_bodies,
+    s3_balls,
+    s3_belt_pendulum_crank,
+    s3_bodies,
     s3_naive_impacts,
+    s3_slope,
     s3_tableaus_and_pendulum,
+    s4_examples,
     s4_step_size,
 )
 
@@ -26,9 +29,19 @@ PAPERS = {
 }
 
 MODULES = (
-    s0_rattle, s1_lobatto, s2_generalized_alpha, s3_tableaus_and_pendulum, s3_naive_impacts, s3_benchmarks,
-    s3_convergence_and_bodies, s4_step_size, controls,
-)  # fmt: skip
+    s0_rattle,
+    s1_lobatto,
+    s2_generalized_alpha,
+    s3_balls,
+    s3_belt_pendulum_crank,
+    s3_bodies,
+    s3_naive_impacts,
+    s3_slope,
+    s3_tableaus_and_pendulum,
+    s4_examples,
+    s4_step_size,
+    controls,
+)
 
 # What the papers have in numbers; sketches are left out, except where they share a figure.
 FIGURES = {

@@ -15,6 +15,24 @@ from .sheet import Sheet
 
 ENFORCED = 1e-10  # what a solver's tolerance of 1e-12 leaves of a law that is enforced
 NO_PENETRATION = "no penetration, enforced by the method"
+CAPTURED = "an event-capturing scheme resolves events to a step or two"
+EXACT = {"color": "k", "lw": 0.8}
+PENETRATION = 1e-9  # what the solvers' tolerances leave of g_N >= 0
+
+
+def first(condition: Any) -> int:
+    """The first row in which it holds."""
+    return int(np.argmax(condition))
+
+
+def since(condition: Any) -> int:
+    """The row from which on it holds for good."""
+    return int(np.flatnonzero(~np.asarray(condition))[-1]) + 1
+
+
+def at(sol: Any, t: float) -> int:
+    """The row of a time."""
+    return int(np.argmin(np.abs(sol.t - t)))
 
 
 # ---- rotating bouncing ball
