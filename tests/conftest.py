@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from browsing import browser  # noqa: F401  (a fixture)
 from stickslip.methods import REGISTRY
 
 METHODS = sorted(REGISTRY)

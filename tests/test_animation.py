@@ -2,13 +2,13 @@
 
 import base64
 import re
-import shutil
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import stickslip as ss
+from browsing import painted, plays, plays_soon
 from stickslip import animation
 from stickslip.reproduce.mechanisms import MECHANISMS
 
@@ -215,82 +215,6 @@ def test_bad_arguments_of_animate_are_refused(ball, tmp_path):
 
 # ---- in a browser
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if BROWSER is None:
-        pytest.skip("no chromium on this machine: pages are not looked at (Debian: apt-get install chromium)")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
-    with playwright.sync_playwright() as p:
-        running = p.chromium.launch(executable_path=BROWSER, args=QUIET)
-        yield running
-        running.close()
-
-
-class Page:
-    """A page opened without a network, and what it complained about."""
-
-    def __init__(self, browser, file):
-        self.complaints = []
-        self.page = browser.new_context(offline=True, viewport={"width": 1100, "height": 700}).new_page()
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", lambda m: m.type == "error" and self.complaints.append(m.text))
-        self.page.on("request", self._asked)
-        self.page.goto(f"file://{file}")
-
-    def _asked(self, request):
-        if not request.url.startswith(("file:", "data:", "blob:")):
-            self.complaints.append(f"asks for {request.url}")
-
-    def player(self):
-        return self.page.locator(".player").first
-
-    def frame(self):
-        return int(self.player().get_attribute("data-frame"))
-
-    def wait_for(self, condition):
-        self.page.wait_for_function(condition, timeout=60_000)
-
-
-def plays(browser, file):
-    """Plays, pauses and scrubs the first player of a page; raises if something does not work."""
-    page = Page(browser, file)
-    page.wait_for("document.querySelector('.player').dataset.frame !== undefined")
-    assert page.frame() == 0
-    button, slider = page.player().locator(".controls button"), page.player().locator("input")
-    button.click()
-    page.wait_for("Number(document.querySelector('.player').dataset.frame) > 3")
-    assert button.inner_text() == "Pause"
-    button.click()
-    assert button.inner_text() == "Play"
-    page.page.wait_for_timeout(300)  # the last wish is drawn
-    stopped = page.frame()
-    page.page.wait_for_timeout(500)
-    assert page.frame() == stopped
-    last = int(slider.get_attribute("max"))
-    slider.fill(str(last))
-    page.wait_for(f"document.querySelector('.player').dataset.frame === '{last}'")
-    clock = page.player().locator(".clock").inner_text()
-    assert not page.complaints
-    return clock
-
-
-def painted(browser, file):
-    """How many different colours the drawing has: an empty canvas has few."""
-    import io
-
-    from PIL import Image
-
-    page = Page(browser, file)
-    page.wait_for("document.querySelector('.player').dataset.frame !== undefined")
-    page.page.wait_for_timeout(200)
-    image = Image.open(io.BytesIO(page.player().locator(".plot").screenshot())).convert("RGB")
-    left = image.crop((0, 0, int(0.55 * image.width), image.height))
-    return len(left.getcolors(maxcolors=1 << 20))
-
 
 @pytest.mark.slow
 def test_the_page_of_a_run_plays_pauses_and_scrubs_offline(browser, ball, tmp_path):
@@ -323,10 +247,3 @@ def test_a_damaged_page_is_noticed(browser, ball, tmp_path, what):
     (tmp_path / "damaged.html").write_text(damaged, encoding="utf-8")
     with pytest.raises(Exception, match=r"Timeout|asks for"):
         plays_soon(browser, tmp_path / "damaged.html")
-
-
-def plays_soon(browser, file):
-    """As `plays`, with less patience."""
-    page = Page(browser, file)
-    page.page.wait_for_function("document.querySelector('.player').dataset.frame !== undefined", timeout=5000)
-    assert not page.complaints

@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import stickslip as ss
+from browsing import Page
 from stickslip.cli import app
 from stickslip.reproduce import page, run, sheet
-from stickslip.reproduce.mechanisms import MECHANISMS, Script
+from stickslip.reproduce.mechanisms import MECHANISMS, Film, Script, film
 from stickslip.reproduce.papers import FIGURES, PAPERS
 
 
@@ -189,3 +190,32 @@ def test_the_script_of_a_mechanism_runs(tmp_path, monkeypatch):
     exec(Script.of("slider-crank").text, {})
     assert (tmp_path / "slider-crank.html").stat().st_size > 1e6
     assert set(MECHANISMS) <= set(ss.benchmarks.names())
+
+
+@pytest.mark.slow
+def test_the_page_opens_in_a_browser_with_all_its_parts(browser, tmp_path):
+    chosen = [e for e in run.entries() if e.figures == ("2",) and e.paper == "S0"]
+    outcomes, films = run.perform_all(chosen, ["slider-crank", "tippedisk"], True, 1, lambda result: None)
+    file = page.write(outcomes, films, 1.0, tmp_path)
+    assert file.stat().st_size < 15e6
+    view = Page(browser, file)
+    text = view.page.inner_text("body")
+    assert "1 of 1 figures and tables hold" in text
+    assert "2 of 2 broken schemes were caught" in text
+    assert view.page.evaluate("[...document.images].every((i) => i.complete && i.naturalWidth > 100)")
+    assert view.page.locator("tr.bad").count() > 3  # what the broken schemes do not meet
+    for name in ("slider-crank", "tippedisk"):
+        player = view.page.locator(f'.player[data-name="{name}"]')
+        player.scroll_into_view_if_needed()
+        view.wait_for(f"document.querySelector('.player[data-name=\"{name}\"]').dataset.frame !== undefined")
+        player.locator("input").fill("100")
+        view.wait_for(f"document.querySelector('.player[data-name=\"{name}\"]').dataset.frame === '100'")
+    assert not view.complaints
+
+
+def test_a_film_has_frames_for_the_whole_run(monkeypatch):
+    made = film("slider-crank")
+    assert isinstance(made, Film)
+    t = made.animation["t"]
+    assert (t[0], t[-1]) == (0.0, MECHANISMS["slider-crank"].t1)
+    assert len(t) > 100

@@ -292,12 +292,12 @@ def _panels(figure: _Figure, sol: Any, t: np.ndarray) -> None:
     elif n_N > LINES:
         upper = {"smallest gap": np.asarray(sol.g_N()).min(axis=1)}
         lower = {"sum of P_N": np.asarray(sol.P_N).sum(axis=1)}
-        figure.titles = ["smallest gap", "sum of P_N"]
+        figure.titles = ["smallest gap in m", "sum of P_N in N s"]
     else:
         names = getattr(sol.system, "contacts", ()) or [f"contact {k}" for k in range(n_N)]
         upper = {f"g_N {name}": x for name, x in zip(names, np.asarray(sol.g_N()).T, strict=True)}
         lower = {f"P_N {name}": x for name, x in zip(names, np.asarray(sol.P_N).T, strict=True)}
-        figure.titles = ["gaps", "percussions of a step"]
+        figure.titles = ["gaps in m", "percussions of a step in N s"]
     for k, lines in enumerate((upper, lower), start=2):
         axes = {"xaxis": f"x{k}", "yaxis": f"y{k}", "type": "scatter", "mode": "lines"}
         for i, (name, y) in enumerate(lines.items()):
