@@ -113,15 +113,17 @@ class Sheet:
         return axes
 
     def pictures(self) -> list[bytes]:
-        """All pictures as PNG; closes them."""
+        """All pictures as PNG; closes them. Few colours make small files, and lines need few."""
         import matplotlib.pyplot as plt
+        from PIL import Image
 
         out = []
         for figure in self._figures:
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", dpi=110)
+            drawn, small = io.BytesIO(), io.BytesIO()
+            figure.savefig(drawn, format="png", dpi=110)
             plt.close(figure)
-            out.append(buffer.getvalue())
+            Image.open(drawn).convert("RGB").quantize(96).save(small, format="png", optimize=True)
+            out.append(small.getvalue())
         self._figures = []
         return out
 
