@@ -122,7 +122,8 @@ class Sheet:
             drawn, small = io.BytesIO(), io.BytesIO()
             figure.savefig(drawn, format="png", dpi=110)
             plt.close(figure)
-            Image.open(drawn).convert("RGB").quantize(96).save(small, format="png", optimize=True)
+            few = Image.open(drawn).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE)
+            few.save(small, format="png", optimize=True)
             out.append(small.getvalue())
         self._figures = []
         return out
