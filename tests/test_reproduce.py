@@ -1,6 +1,7 @@
 """`stickslip reproduce`: every figure has an entry, verdicts mean what they say, and what is broken is caught."""
 
 import json
+import os
 import re
 
 import numpy as np
@@ -156,6 +157,30 @@ def test_the_exit_code_tells_of_a_failure(tmp_path, monkeypatch):
         assert out.exit_code == 1
     assert "an accident" in out.output
     assert "an accident" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def dies(kind, name, quick):
+    """As a process does that runs out of memory."""
+    os._exit(9)
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_reported_and_nobody_waits():
+    e = next(e for e in run.entries() if e.figures == ("2",))
+    outcome, film_ = sorted(run._in_processes([("entry", e.key, True), ("film", "woodpecker", True)], 2, dies), key=len)[
+        ::-1
+    ]
+    assert outcome.verdict == "error"
+    assert "no result" in outcome.error
+    assert "no result" in film_.error
+    assert not page.summary([outcome], [film_])[0]
+
+
+def test_a_film_that_fails_is_not_passed_over(monkeypatch):
+    lost = Film("slider-crank", "-", None, "an accident")
+    passed, text = page.summary([run.perform(make(holds), False)], [lost])
+    assert not passed
+    assert "no animation of slider-crank" in text
 
 
 @pytest.mark.parametrize(

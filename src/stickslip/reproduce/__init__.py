@@ -7,8 +7,10 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 
 def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool, workers: int, console: Console) -> bool:
@@ -27,23 +29,27 @@ def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool,
         done += 1
         if isinstance(result, Outcome):
             color = "dim" if result.left_out else "green" if result.good else "red"
-            line = f"{result.paper} {named(result.figures)}: {result.title}  [{color}]{result.verdict}[/]"
+            line = f"{result.paper} {named(result.figures)}: {escape(result.title)}  [{color}]{result.verdict}[/]"
         else:
-            line = f"{result.name}, animated"
-        console.print(f"[{done}/{total}] {line}".replace(f"[{done}/", f"\\[{done}/"), highlight=False, soft_wrap=True)
+            line = f"{result.name}, animated" + ("  [red]error[/]" if result.error else "")
+        console.print(escape(f"[{done}/{total}]"), line, highlight=False, soft_wrap=True)
 
     outcomes, shown = perform_all(chosen, films, quick, workers, report)
     seconds = time.perf_counter() - began
     page = write(outcomes, shown, seconds, out)
-    passed, text = summary(outcomes)
+    passed, text = summary(outcomes, shown)
+    plain: Any = {"highlight": False, "markup": False}
     for o in outcomes:
         if not o.good:
-            console.print(f"[red]{o.paper} {named(o.figures)}: {o.title}[/]", highlight=False)
+            console.print(f"{o.paper} {named(o.figures)}: {o.title}", style="red", **plain)
             for c in o.checks:
                 if not c.holds and not o.control:
-                    console.print(f"  {c.what}: expected {c.expected} {c.tolerance}, got {c.got}", highlight=False)
+                    console.print(f"  {c.what}: expected {c.expected} {c.tolerance}, got {c.got}", **plain)
             if o.error:
-                console.print(o.error, highlight=False, markup=False)
+                console.print(o.error, **plain)
+    for film in shown:
+        if film.error:
+            console.print(f"{film.name}, animated\n{film.error}", **plain)
     console.print(f"[{'green' if passed else 'red'}]{text}[/] in {seconds:.0f} s", highlight=False)
     console.print(f"page: {page} ({page.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
     return passed

@@ -32,7 +32,8 @@ MECHANISMS = {
 class Film(NamedTuple):
     name: str
     what: str
-    animation: dict[str, Any]
+    animation: dict[str, Any] | None
+    error: str = ""  # why there is none
 
 
 class Script(NamedTuple):

@@ -24,7 +24,7 @@ def named(figures: Sequence[str]) -> str:
     return ", ".join(head + words)
 
 
-def summary(outcomes: Sequence[Outcome]) -> tuple[bool, str]:
+def summary(outcomes: Sequence[Outcome], films: Sequence[Film] = ()) -> tuple[bool, str]:
     """Whether everything is as it should be, and a sentence that says so."""
     entries = [o for o in outcomes if not o.control]
     controls = [o for o in outcomes if o.control and not o.left_out]
@@ -36,7 +36,10 @@ def summary(outcomes: Sequence[Outcome]) -> tuple[bool, str]:
         text += f"; {len(entries) - len(ran)} left out"
     if controls:
         text += f"; {sum(o.good for o in controls)} of {len(controls)} broken schemes were caught"
-    return bool(ran) and all(o.good for o in outcomes), text
+    lost = [film.name for film in films if film.error]
+    if lost:
+        text += f"; no animation of {', '.join(lost)}"
+    return bool(ran) and not lost and all(o.good for o in outcomes), text
 
 
 class _View:
@@ -53,7 +56,7 @@ class _View:
 
 def write(outcomes: Sequence[Outcome], films: Sequence[Film], seconds: float, out: Path) -> Path:
     """``out/index.html`` and ``out/verdicts.json``."""
-    passed, text = summary(outcomes)
+    passed, text = summary(outcomes, films)
     machine = f"Python {platform.python_version()}, jax {jax.__version__} on {jax.default_backend()}, {platform.machine()}"
     views = [_View(o) for o in outcomes]
     shown = dict.fromkeys([film.name for film in films] + [name for o in outcomes for name in o.shows])

@@ -5,9 +5,10 @@ import os
 import re
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .mechanisms import MECHANISMS, Film, film
 from .sheet import ENTRIES, Check, Entry, Sheet
@@ -104,11 +105,37 @@ def perform(e: Entry, quick: bool) -> Outcome:
     return _outcome(e, sheet, error=error, seconds=time.perf_counter() - began)
 
 
-def _job(job: tuple[str, str, bool]) -> Outcome | Film:
-    kind, name, quick = job
+def _failed(kind: str, name: str, error: str) -> Outcome | Film:
+    """What stands for a job that came to nothing."""
     if kind == "film":
+        return Film(name, MECHANISMS[name].what, None, error)
+    return _outcome(next(e for e in entries() if e.key == name), Sheet(), error=error)
+
+
+def _job(kind: str, name: str, quick: bool) -> Outcome | Film:
+    if kind == "entry":
+        return perform(next(e for e in entries() if e.key == name), quick)
+    try:
         return film(name)
-    return perform(next(e for e in entries() if e.key == name), quick)
+    except Exception:
+        return _failed(kind, name, traceback.format_exc(limit=-6))
+
+
+def _in_processes(jobs: Sequence[tuple[str, str, bool]], workers: int, do: Any = _job) -> Iterator[Outcome | Film]:
+    """Results as they come. A process that dies takes the jobs of all with it, and they say so; nobody waits for ever."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    # Fresh processes from time to time: compiled programs stay in memory.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=25)
+    try:
+        running = {pool.submit(do, *job): job for job in jobs}
+        for future in as_completed(running):
+            kind, name, _ = running[future]
+            try:
+                yield future.result()
+            except Exception as error:
+                yield _failed(kind, name, f"no result: {error}")
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def perform_all(
@@ -118,19 +145,9 @@ def perform_all(
     costs = {("entry", e.key): e.cost for e in chosen} | {("film", name): MECHANISMS[name].cost for name in films}
     # The longest first, so that no process is left alone with one at the end.
     jobs = [(*job, quick) for job in sorted(costs, key=lambda job: -costs[job])]
-    done: dict[str, Outcome | Film] = {}
-
-    def keep(result: Outcome | Film) -> None:
+    alone = workers == 1 or len(jobs) == 1
+    done: dict[str, Any] = {}
+    for result in (_job(*job) for job in jobs) if alone else _in_processes(jobs, workers):
         done[result.key if isinstance(result, Outcome) else result.name] = result
         report(result)
-
-    if workers == 1 or len(jobs) == 1:
-        for job in jobs:
-            keep(_job(job))
-    else:
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
-        # Fresh processes from time to time: compiled programs stay in memory.
-        with get_context("spawn").Pool(workers, maxtasksperchild=25) as pool:
-            for result in pool.imap_unordered(_job, jobs):
-                keep(result)
-    return [done[e.key] for e in chosen], [done[name] for name in films]  # type: ignore[misc]
+    return [done[e.key] for e in chosen], [done[name] for name in films]
