@@ -34,7 +34,7 @@ def page() -> str:
         first, _, rest = about.partition("\n\n")
         cases = ss.benchmarks.cases(name)
         text = " ".join(rest.split())
-        facts = f"{type(b.method).__name__}, t = 0 to {b.t1:g}" + (
+        facts = f"{type(b.method).__name__}, t = 0 to {ENDS.get(name, b.t1):g}" + (
             f", dt = {b.dt:g}" if b.stepsize is None else ", steps adjusted"
         )
         more = f" Cases {', '.join(map(str, cases))}." if len(cases) > 1 else ""

@@ -64,7 +64,7 @@ def plays(browser, file):
     slider.fill(str(last))
     page.wait_for(f"document.querySelector('.player').dataset.frame === '{last}'")
     clock = page.player().locator(".clock").inner_text()
-    assert not page.complaints
+    assert not page.complaints, page.complaints
     return clock
 
 
@@ -84,4 +84,4 @@ def plays_soon(browser, file):
     """As `plays`, with less patience."""
     page = Page(browser, file)
     page.page.wait_for_function("document.querySelector('.player').dataset.frame !== undefined", timeout=5000)
-    assert not page.complaints
+    assert not page.complaints, page.complaints

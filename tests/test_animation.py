@@ -74,15 +74,47 @@ def test_disks_touch_where_they_are_drawn_to():
     assert jnp.linalg.norm(c.at[0] - centres[0]) == pytest.approx(b.system.r)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_friction_is_drawn_along_the_velocity_it_opposes(name, rng):
-    """gamma_F is the rate of the drawn point along the drawn tangent, up to the motion of the point on the body."""
+def translations(name, b):
+    """Velocities with which what is drawn moves along x, y (, z) as a whole; None where it cannot."""
+    n = b.u0.shape[0]
+    if name == "slider-crank":
+        return [np.eye(n)[6], np.eye(n)[7]]
+    if name == "woodpecker":
+        return [None, np.eye(n)[0]]
+    if name == "guided-hopper":
+        return [np.r_[0.0, np.tile([1.0, 0.0], (n - 1) // 2)], np.r_[1.0, np.tile([0.0, 1.0], (n - 1) // 2)]]
+    return [np.eye(n)[k] for k in range(3 if n == 6 else 2)]
+
+
+SIGNS = [
+    *(name for name in MECHANISMS if name != "disk-mixer"), "bouncing-ball", "mass-on-slope", "rolling-ball",
+    "ball-in-corner", "ball-in-hollow-sphere", "painleve-rod", "rolling-disc", "sliding-cube",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_forces_are_drawn_along_what_they_act_on(name, rng):
+    """A translation changes a gap by its part along the normal, a friction velocity by its part along the tangent."""
+    import jax
+
     b = ss.benchmarks.load(name)
-    c = contacts(b.system, 0.0, b.q0)
-    assert c.tangents.shape[:2] == (len(c.at), c.tangents.shape[1])
-    along = jnp.einsum("ijk,ik->ij", c.tangents, c.normals)
-    assert along == pytest.approx(0.0, abs=1e-12)  # orthogonal to the normal
-    assert jnp.linalg.norm(c.tangents, axis=2) == pytest.approx(1.0)
+    t, q = 0.0, b.q0 + 1e-3 * rng.normal(size=b.q0.shape)
+    c = contacts(b.system, t, q)
+    first = np.cumsum([0] + [sum(f.dimension for f in law.friction) for law in b.system.laws])[:-1]
+    for k, u in enumerate(translations(name, b)):
+        if u is None:
+            continue
+        u = jnp.asarray(u)  # noqa: PLW2901
+        q_dot = b.system.B(t, q) @ u
+        rate = jax.jvp(lambda q: jnp.asarray(b.system.g_N(t, q)), (q,), (q_dot,))[1]
+        if name != "mass-on-slope":  # its normal turns as it moves
+            assert np.asarray(rate) == pytest.approx(np.asarray(c.normals[:, k]), abs=1e-9)
+        slip = np.asarray(b.system.gamma_F(t, q, u) - b.system.gamma_F(t, q, 0 * u))
+        for j in range(c.tangents.shape[1]):
+            assert slip[first + j] == pytest.approx(np.asarray(c.tangents[:, j, k]), abs=1e-9)
+            # a tangent the wrong way round is found
+            if np.abs(slip[first + j]).max() > 0.1:
+                assert -slip[first + j] != pytest.approx(np.asarray(c.tangents[:, j, k]), abs=1e-9)
 
 
 # ---- what is shown is what was computed
@@ -148,6 +180,34 @@ def test_a_system_without_a_drawing_shows_its_panels(tmp_path):
     assert (tmp_path / "bare.html").exists()
 
 
+def test_late_times_keep_their_digits(ball):
+    import dataclasses
+
+    late = dataclasses.replace(ball, t=ball.t + 1e5)
+    t = np.array(late.animate(frames=50).payload()["t"])
+    assert len(np.unique(t)) == len(t)
+    assert t[-1] - t[0] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_run_that_became_nan_is_shown_up_to_there(ball):
+    import dataclasses
+
+    q = ball.q.copy()
+    q[60:] = np.nan
+    payload = dataclasses.replace(ball, q=q).animate(frames=20).payload()
+    assert payload["t"][-1] == pytest.approx(ball.t[59])
+    q[1:] = np.nan
+    with pytest.raises(ValueError, match="1 rows of finite numbers"):
+        dataclasses.replace(ball, q=q).animate()
+
+
+def test_what_a_user_writes_cannot_end_the_script(ball):
+    page = ball.animate(title="</script><!--<script>").html()
+    data = re.search(r'<script type="application/json">(.*?)</script>', page, flags=re.S)[1]
+    assert "<" not in data
+    assert "&lt;/script&gt;&lt;!--&lt;script&gt;" in page
+
+
 def test_a_page_needs_no_network(ball):
     page = ball.animate().html()
     without_plotly = page.replace(re.findall(r"<script>(.*?)</script>", page, flags=re.S)[0], "")
@@ -198,13 +258,23 @@ def test_drawings_that_make_no_sense_are_refused(kind, error, words):
         sol.animate().payload()
 
 
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"Contacts\(tangents\)"):
+        ss.shapes.Contacts([[0, 0]], [[0, 1]], [[1, 0]])
+    with pytest.raises(ValueError, match=r"Contacts\(at, normals\)"):
+        ss.shapes.Contacts([[0, 0]], [[0, 1], [0, 1]])
+    with pytest.raises(ValueError, match=r"Mesh\(marks\)"):
+        ss.shapes.Mesh(np.eye(3), [[0, 1, 2]], [0, 1])
+
+
 def test_bad_arguments_of_animate_are_refused(ball, tmp_path):
     with pytest.raises(ValueError, match=r"ends in \.html"):
         ball.animate(tmp_path / "ball.gif")
     with pytest.raises(ValueError, match="frames=1"):
         ball.animate(frames=1)
-    with pytest.raises(ValueError, match="duration=0"):
-        ball.animate(duration=0)
+    for duration in (0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=f"duration={duration}"):
+            ball.animate(duration=duration)
     import jax
 
     b = ss.benchmarks.load("bouncing-ball")

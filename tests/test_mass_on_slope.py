@@ -1,4 +1,4 @@
-"""Order of convergence and transitions on the slope y = exp(-x): S0 section 5.3, reference data 2.3."""
+"""Order of convergence and transitions on the slope y = exp(-x): S0 section 5.3, against event-driven integration."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ from stickslip.reproduce.mechanisms import MECHANISMS, Film, Script, film
 from stickslip.reproduce.papers import FIGURES, PAPERS
 
 
-def make(function, control=False, quick=True):
+def make(function, control="", quick=True):
     return sheet.Entry("S0", ("2",), "an entry", function, (), quick, control, 1.0)
 
 
@@ -106,8 +106,9 @@ def says_nothing(on):
 @pytest.mark.parametrize(
     ("function", "control", "verdict"),
     [
-        (holds, False, "holds"), (fails, False, "FAILS"), (breaks, False, "error"), (says_nothing, False, "error"),
-        (holds, True, "NOT CAUGHT"), (fails, True, "caught"), (breaks, True, "error"), (says_nothing, True, "error"),
+        (holds, "", "holds"), (fails, "", "FAILS"), (breaks, "", "error"), (says_nothing, "", "error"),
+        (holds, "three", "NOT CAUGHT"), (fails, "three", "caught"), (fails, "one", "NOT CAUGHT"), (breaks, "three", "error"),
+        (says_nothing, "three", "error"),
     ],
 )  # fmt: skip
 def test_only_what_holds_and_broken_schemes_that_fail_are_good(function, control, verdict):
@@ -118,6 +119,17 @@ def test_only_what_holds_and_broken_schemes_that_fail_are_good(function, control
     assert passed == outcome.good
     if function is breaks:
         assert "an accident" in outcome.error
+
+
+def draws_nonsense(on):
+    """Cannot be drawn."""
+    holds(on)
+    ((a,),) = on.axes(1, 1)
+    a.set_title("$\\nonsense{$")
+
+
+def test_a_picture_that_cannot_be_drawn_is_an_error():
+    assert run.perform(make(draws_nonsense), False).verdict == "error"
 
 
 def test_what_a_quick_run_leaves_out_is_said():
@@ -159,28 +171,54 @@ def test_the_exit_code_tells_of_a_failure(tmp_path, monkeypatch):
     assert "an accident" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
-def dies(kind, name, quick):
-    """As a process does that runs out of memory."""
-    os._exit(9)
+def says(kind, name, quick):
+    return name
+
+
+def kills_one(kind, name, quick):
+    if name == "1":
+        os._exit(9)
+    return name
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_reported_and_nobody_waits():
-    e = next(e for e in run.entries() if e.figures == ("2",))
-    outcome, film_ = sorted(run._in_processes([("entry", e.key, True), ("film", "woodpecker", True)], 2, dies), key=len)[
-        ::-1
-    ]
-    assert outcome.verdict == "error"
-    assert "no result" in outcome.error
-    assert "no result" in film_.error
-    assert not page.summary([outcome], [film_])[0]
+def test_many_jobs_are_all_done():
+    jobs = [("entry", str(k), False) for k in range(70)]
+    assert sorted(run._in_processes(jobs, 2, says), key=int) == [str(k) for k in range(70)]
 
 
-def test_a_film_that_fails_is_not_passed_over(monkeypatch):
+@pytest.mark.slow
+def test_a_process_that_dies_takes_only_its_own_job_with_it(monkeypatch):
+    monkeypatch.setattr(run, "_failed", lambda kind, name, error: f"{name}: {error}")
+    jobs = [("entry", str(k), False) for k in range(3)]
+    first, lost, third = sorted(run._in_processes(jobs, 2, kills_one))
+    assert lost.startswith("1: no result: BrokenProcessPool")
+    assert (first, third) == ("0", "2")
+
+
+def test_an_interrupted_run_is_not_judged(monkeypatch):
+    import dataclasses
+
+    from stickslip.reproduce import sheet as module
+
+    def interrupted(*args, **options):
+        return dataclasses.replace(ss.simulate(*args, **options), result=ss.RESULTS.interrupted)
+
+    monkeypatch.setattr(module, "simulate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sheet.Sheet().run(ss.benchmarks.load("bouncing-ball"), ss.Rattle(), t1=0.1)
+
+
+def test_a_film_that_fails_is_not_passed_over():
     lost = Film("slider-crank", "-", None, "an accident")
     passed, text = page.summary([run.perform(make(holds), False)], [lost])
     assert not passed
     assert "no animation of slider-crank" in text
+
+
+def test_a_named_figure_is_made_even_in_a_quick_run(monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "ENTRIES", [make(holds, quick=False)])
+    assert invoke("S0", "--figure", "2", "--quick", "--out", str(tmp_path)).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -238,7 +276,7 @@ def test_the_page_opens_in_a_browser_with_all_its_parts(browser, tmp_path):
     assert not view.complaints
 
 
-def test_a_film_has_frames_for_the_whole_run(monkeypatch):
+def test_a_film_has_frames_for_the_whole_run():
     made = film("slider-crank")
     assert isinstance(made, Film)
     t = made.animation["t"]

@@ -5,7 +5,9 @@ Plotly draws; a page carries it and needs no network. What a mechanism looks lik
 """
 
 import base64
+import dataclasses
 import html
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from . import shapes
 from .laws import Contact
 from .pages import render
 from .plot import COLORS
+from .tables import result_name
 
 LINES = 6  # more contacts than this are shown by their smallest gap and the sum of their percussions
 POINTS = 1200  # of a line in a panel
@@ -30,11 +33,10 @@ class Animation:
     def __init__(self, sol: Any, *, title: str = "", frames: int = 200, duration: float = 8.0):
         if np.ndim(sol.t) != 1:
             raise ValueError(f"animate shows one run, got a batch of shape {np.shape(sol.t)[:-1]}: index it first")
-        if frames < 2 or duration <= 0:
+        if frames < 2 or not (np.isfinite(duration) and duration > 0):
             raise ValueError(f"animate(frames={frames}, duration={duration}): at least two frames, a positive duration")
-        if len(sol.t) < 2:
-            raise ValueError("animate needs a run with at least one step")
-        self.sol, self.duration = sol, float(duration)
+        self.sol, self.duration = _finite(sol), float(duration)
+        sol = self.sol
         self.title = title or type(sol.system).__name__
         self._rows = _spread(np.asarray(sol.t), frames)
 
@@ -50,9 +52,14 @@ class Animation:
         slower = self.duration / (t[-1] - t[0])
         pace = f"{slower:.3g} times slower than life" if slower > 1 else f"{1 / slower:.3g} times faster than life"
         return {
-            "data": figure.data, "layout": figure.layout(), "moving": figure.moving, "t": [_short(x) for x in t],
-            "duration": self.duration, "pace": pace if abs(slower - 1) > 0.05 else "as fast as in life",
-        }  # fmt: skip
+            "data": figure.data,
+            "layout": figure.layout(),
+            "moving": figure.moving,
+            "t": _shorts(t),
+            "duration": self.duration,
+            "arrows": bool(scene and scene.contacts),
+            "pace": pace if abs(slower - 1) > 0.05 else "as fast as in life",
+        }
 
     def html(self) -> str:
         """The whole page."""
@@ -76,6 +83,7 @@ def _facts(sol: Any) -> dict[str, str]:
         "system": type(sol.system).__name__,
         "method": str(sol.method),
         "steps": f"{len(sol.t) - 1} to t = {float(sol.t[-1]):g}",
+        "result": result_name(sol.result),
     }
     if np.shape(sol.P_N)[1]:
         facts["smallest gap"] = f"{np.asarray(sol.g_N()).min():.3e}"
@@ -88,13 +96,24 @@ def _spread(t: np.ndarray, frames: int) -> np.ndarray:
     return np.unique(np.concatenate([[0], np.minimum(rows, len(t) - 1), [len(t) - 1]]))
 
 
-def _short(x: float) -> float | None:
-    """Five digits are more than a screen shows."""
-    return float(f"{x:.5g}") if np.isfinite(x) else None
+def _finite(sol: Any) -> Any:
+    """The rows before anything became nan: a run that failed inside jit goes on with nan."""
+    columns = [np.asarray(c).reshape(len(sol.t), -1) for c in (sol.t, sol.q, sol.u, sol.P_N, sol.P_F)]
+    bad = np.flatnonzero(~np.all([np.isfinite(c).all(axis=1) for c in columns], axis=0))
+    n = int(bad[0]) if len(bad) else len(sol.t)
+    if n < 2:
+        raise ValueError(f"animate needs a run with at least one step, this one has {n} rows of finite numbers")
+    rows = {name: getattr(sol, name)[:n] for name in ("t", "q", "u", "P_N", "P_F")}
+    return sol if n == len(sol.t) else dataclasses.replace(sol, **rows)
 
 
-def _shorts(x: np.ndarray) -> list[Any]:
-    return [_short(v) for v in np.asarray(x, dtype=float).ravel()]
+def _shorts(x: Any) -> list[Any]:
+    """Digits that a screen can show: a hundred-thousandth of the range."""
+    x = np.asarray(x, dtype=float).ravel()
+    seen = x[np.isfinite(x)]
+    range_ = np.ptp(seen) if len(seen) else 0.0
+    digits = 5 - math.floor(math.log10(range_)) if range_ > 0 else 15
+    return [round(v, digits) if math.isfinite(v) else None for v in x.tolist()]
 
 
 def _packed(rows: np.ndarray) -> dict[str, Any]:
@@ -141,7 +160,7 @@ class _Figure:
             }  # fmt: skip
         layout["xaxis3"]["title"] = {"text": "t in s"}
         if self.ranges is not None:
-            r = [[_short(a), _short(b)] for a, b in self.ranges]
+            r = self.ranges.tolist()
             if self.dim == 2:
                 plain = {"zeroline": False, "gridcolor": "#f0f0f0"}
                 layout["xaxis"] = {"domain": [0, left], "range": r[0], "anchor": "y", **plain}

@@ -63,7 +63,7 @@ def run(
 
     from . import benchmarks
     from .methods import by_name
-    from .results import SimulationError
+    from .results import RESULTS, SimulationError
     from .simulate import simulate
 
     for option, file, suffixes in (
@@ -82,6 +82,9 @@ def run(
     except SimulationError as error:
         Console(stderr=True).print(f"[red]failed:[/red] {error}", highlight=False)
         raise typer.Exit(1) from None
+    if sol.result == RESULTS.interrupted:
+        Console(stderr=True).print(f"interrupted at t = {sol.t[-1]:g}: nothing is written", highlight=False)
+        raise typer.Exit(130)
     n = sol.stats.newton_iterations
     title = f"{name}, case {case}, {type(chosen).__name__}"
     console.print(f"{title}: {sol.t.shape[0] - 1} steps to t = {sol.t[-1]:g}", highlight=False)

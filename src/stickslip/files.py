@@ -214,7 +214,7 @@ def _object(path: Path, role: str, description: Any, given: Any) -> Any:
     if given is None:
         try:
             return rebuild(description)
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise FileError(
                 f"{path}: its {role} cannot be rebuilt: {error}; ss.load(path, {role}=...) takes yours"
             ) from error

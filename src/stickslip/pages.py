@@ -7,7 +7,7 @@ from typing import Any
 
 def embedded(value: Any) -> str:
     """JSON that may stand inside a script element."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def render(template: str, **content: Any) -> str:

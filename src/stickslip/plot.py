@@ -8,6 +8,7 @@ import numpy as np
 from . import shapes
 from .benchmarks import Benchmark
 from .benchmarks.bouncing_ball import exact_gap
+from .rigid import inclinations
 from .solution import Solution
 
 COLORS = ("#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a")
@@ -186,8 +187,7 @@ def tippedisk(sol: Solution, b: Benchmark, file: str | Path) -> None:
     end = 1.5
     early = sol.t <= end
     z, inclination = ({t: v for t, v in b.reference[k].items() if t <= end} for k in ("z", "theta"))
-    p = sol.q[:, 3:]
-    theta = np.arccos(1 - 2 * (p[:, 1] ** 2 + p[:, 2] ** 2))
+    theta = np.asarray(inclinations(sol.q[:, 3:]))
     a.plot(sol.t[early], 1e3 * sol.q[early, 2], lw=1, label="RATTLE")
     a.plot(list(z), 1e3 * np.array(list(z.values())), "ko", ms=3, label="reference")
     a.axhline(45, color="k", lw=0.6, ls=":")

@@ -32,6 +32,8 @@ def describe(x: Any) -> Any:
     """What JSON can hold of an object; what it cannot is there by the name of its class."""
     name = _name(x)
     out: Any = {"other": name}
+    if callable(x) and hasattr(x, "__qualname__"):  # functions are told apart by their names, whatever they do
+        out["function"] = f"{x.__module__}.{x.__qualname__}"
     if x is None or type(x) in (bool, int, str):
         out = x
     elif type(x) is float:
@@ -144,7 +146,7 @@ def difference(a: Any, b: Any, where: str = "") -> str | None:
             found = difference(parts[0][key], parts[1][key], f"{where}{key}")
             if found:
                 return found
-        same = parts[0].keys() == parts[1].keys() and a.get("other") == b.get("other")
+        same = parts[0].keys() == parts[1].keys() and all(a.get(k) == b.get(k) for k in ("other", "function"))
     else:
         same = a == b
     return None if same else f"{where.lstrip('.')} is {readable(a)} in the file and {readable(b)} in what was given"

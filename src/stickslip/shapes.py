@@ -49,10 +49,14 @@ class Mesh(Shape):
 
     points: Any = eqx.field(converter=_points)  # (n, 3)
     triangles: Any = eqx.field(converter=jnp.asarray)  # (m, 3) numbers of points
-    marks: Any = None
+    marks: Any = eqx.field(converter=lambda x: None if x is None else jnp.asarray(x), default=None)  # (m,)
     color: str = eqx.field(static=True, default=STEEL)
     accent: str = eqx.field(static=True, default=ACCENT)
     opacity: float = eqx.field(static=True, default=1.0)
+
+    def __check_init__(self):
+        if self.marks is not None and self.marks.shape != self.triangles.shape[:1]:
+            raise ValueError(f"Mesh(marks): one for each of {len(self.triangles)} triangles, got shape {self.marks.shape}")
 
 
 class Contacts(Shape):
@@ -64,6 +68,13 @@ class Contacts(Shape):
     at: Any = eqx.field(converter=_points)  # (contacts, dim)
     normals: Any = eqx.field(converter=_points)  # (contacts, dim)
     tangents: Any = eqx.field(converter=lambda x: None if x is None else _points(x), default=None)  # (contacts, k, dim)
+
+    def __check_init__(self):
+        n, dim = self.at.shape if self.at.ndim == 2 else (0, 0)
+        if not dim or self.normals.shape != (n, dim):
+            raise ValueError(f"Contacts(at, normals): both (contacts, dim), got {self.at.shape} and {self.normals.shape}")
+        if self.tangents is not None and (self.tangents.ndim != 3 or self.tangents.shape[::2] != (n, dim)):
+            raise ValueError(f"Contacts(tangents): ({n}, directions, {dim}) is needed, got {self.tangents.shape}")
 
 
 # ---- in the plane

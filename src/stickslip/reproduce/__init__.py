@@ -20,6 +20,8 @@ def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool,
     from .run import Outcome, perform_all, select
 
     chosen = select(papers, figure)
+    quick = quick and figure is None  # a figure that was asked for is made
+    out.mkdir(parents=True, exist_ok=True)  # before the work: a folder that cannot be written to is no place for it
     whole = figure is None and not papers
     films = [name for name, m in MECHANISMS.items() if whole and (m.quick or not quick)]
     began, done, total = time.perf_counter(), 0, len(chosen) + len(films)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from .. import benchmarks
 from ..animation import Animation
+from ..results import RESULTS
 from ..simulate import simulate
 
 
@@ -63,5 +64,7 @@ def film(name: str) -> Film:
     """Run and animate one of them."""
     b, m = benchmarks.load(name), MECHANISMS[name]
     sol = simulate(b.system, b.method, b.q0, b.u0, t1=m.t1, progress=False, **b.steps)
+    if sol.result == RESULTS.interrupted:
+        raise KeyboardInterrupt
     animation = Animation(sol, title=name, frames=160, duration=m.duration)
     return Film(name, m.what, animation.payload())

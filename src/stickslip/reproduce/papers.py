@@ -1,6 +1,6 @@
 """The five papers, and the modules that reproduce them."""
 
-from . import (
+from . import (  # noqa: F401  (they register their entries)
     controls,
     s0_rattle,
     s1_lobatto,
@@ -27,21 +27,6 @@ PAPERS = {
     "S4": "Studer, Leine, Glocker: Step size adjustment and extrapolation for time-stepping schemes in non-smooth"
     " dynamics, IJNME 76, 2008",
 }
-
-MODULES = (
-    s0_rattle,
-    s1_lobatto,
-    s2_generalized_alpha,
-    s3_balls,
-    s3_belt_pendulum_crank,
-    s3_bodies,
-    s3_naive_impacts,
-    s3_slope,
-    s3_tableaus_and_pendulum,
-    s4_examples,
-    s4_step_size,
-    controls,
-)
 
 # What the papers have in numbers; sketches are left out, except where they share a figure.
 FIGURES = {

@@ -1,14 +1,18 @@
 """Runs entries in a few processes and collects what they found."""
 
+import contextlib
 import inspect
 import os
 import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, NamedTuple
+
+import jax
 
 from .mechanisms import MECHANISMS, Film, film
 from .sheet import ENTRIES, Check, Entry, Sheet
@@ -23,7 +27,7 @@ class Outcome(NamedTuple):
     title: str
     about: str
     shows: tuple[str, ...]
-    control: bool
+    control: str
     left_out: bool
     checks: list[Check]
     notes: list[str]
@@ -39,10 +43,12 @@ class Outcome(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """As it should be: everything holds, or, of a broken scheme, something fails without an accident."""
+        """As it should be: everything holds, or, of a broken scheme, the check fails that must, without an accident."""
         if self.left_out:
             return True
-        return (not self.error and not self.all_hold and bool(self.checks)) if self.control else self.all_hold
+        if self.control:
+            return not self.error and any(self.control in check.what and not check.holds for check in self.checks)
+        return self.all_hold
 
     @property
     def verdict(self) -> str:
@@ -68,7 +74,7 @@ def _place(figure: str) -> tuple[bool, list[int]]:
 
 
 def select(papers: Sequence[str], figure: str | None) -> list[Entry]:
-    """Entries of the papers (all if none is named), or the one of a figure; controls belong to every whole paper."""
+    """Entries of the papers (all if none is named) with the controls that break them, or those of one figure."""
     known = sorted({e.paper for e in entries()})
     for paper in papers:
         if paper not in known:
@@ -84,25 +90,28 @@ def select(papers: Sequence[str], figure: str | None) -> list[Entry]:
     return found
 
 
-def _outcome(e: Entry, sheet: Sheet, *, left_out: bool = False, error: str = "", seconds: float = 0.0) -> Outcome:
+def _outcome(
+    e: Entry, sheet: Sheet, pictures: Sequence[bytes] = (), *, left_out: bool = False, error: str = "", seconds: float = 0.0
+) -> Outcome:
     return Outcome(
         e.key, e.paper, e.figures, e.title, inspect.getdoc(e.function) or "", e.shows, e.control, left_out, sheet.checks,
-        sheet.notes, sheet.pictures(), inspect.getsource(e.function), e.function.__module__, error, seconds,
+        sheet.notes, list(pictures), inspect.getsource(e.function), e.function.__module__, error, seconds,
     )  # fmt: skip
 
 
 def perform(e: Entry, quick: bool) -> Outcome:
     """One entry. An accident in it is an outcome too: the others go on, and the whole does not pass."""
-    sheet, began, error = Sheet(quick), time.perf_counter(), ""
+    sheet, began, error, pictures = Sheet(quick), time.perf_counter(), "", []
     if quick and not e.quick:
         return _outcome(e, sheet, left_out=True)
     try:
         e.function(sheet)
+        pictures = sheet.pictures()
         if not sheet.checks:
             error = "no check was made: nothing is known about this figure"
     except Exception:  # whatever it is belongs on the page
         error = traceback.format_exc(limit=-6)
-    return _outcome(e, sheet, error=error, seconds=time.perf_counter() - began)
+    return _outcome(e, sheet, pictures, error=error, seconds=time.perf_counter() - began)
 
 
 def _failed(kind: str, name: str, error: str) -> Outcome | Film:
@@ -113,27 +122,54 @@ def _failed(kind: str, name: str, error: str) -> Outcome | Film:
 
 
 def _job(kind: str, name: str, quick: bool) -> Outcome | Film:
-    if kind == "entry":
-        return perform(next(e for e in entries() if e.key == name), quick)
     try:
-        return film(name)
+        return perform(next(e for e in entries() if e.key == name), quick) if kind == "entry" else film(name)
     except Exception:
         return _failed(kind, name, traceback.format_exc(limit=-6))
 
 
-def _in_processes(jobs: Sequence[tuple[str, str, bool]], workers: int, do: Any = _job) -> Iterator[Outcome | Film]:
-    """Results as they come. A process that dies takes the jobs of all with it, and they say so; nobody waits for ever."""
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    # Fresh processes from time to time: compiled programs stay in memory.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=25)
+def _forgetful_job(kind: str, name: str, quick: bool) -> Outcome | Film:
+    """In a process that does many: compiled programs stay in memory."""
     try:
+        return _job(kind, name, quick)
+    finally:
+        jax.clear_caches()
+
+
+def _in_processes(
+    jobs: Sequence[tuple[str, str, bool]], workers: int, do: Callable[..., Any] = _forgetful_job
+) -> Iterator[Outcome | Film]:
+    """Results as they come. If a process dies, what is left is done one by one: only the job that kills is lost."""
+    left = list(jobs)
+    with _processes(workers) as pool:
         running = {pool.submit(do, *job): job for job in jobs}
         for future in as_completed(running):
-            kind, name, _ = running[future]
-            try:
-                yield future.result()
-            except Exception as error:
-                yield _failed(kind, name, f"no result: {error}")
+            if not isinstance(future.exception(), BrokenProcessPool):
+                left.remove(running[future])
+                yield _result(future, running[future])
+    for job in left:
+        with _processes(1) as pool:
+            yield _result(pool.submit(do, *job), job)
+
+
+def _result(future: Future, job: tuple[str, str, bool]) -> Outcome | Film:
+    try:
+        return future.result()
+    except Exception as error:
+        return _failed(*job[:2], f"no result: {error!r}")
+
+
+@contextlib.contextmanager
+def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Gone at once when somebody interrupts."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        yield pool
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

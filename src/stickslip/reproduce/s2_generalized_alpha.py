@@ -14,6 +14,7 @@ from .. import benchmarks
 from ..benchmarks.bouncing_ball import exact_gap
 from ..methods import GeneralizedAlpha, MoreauMidpoint
 from ..methods.base import Method
+from ..rigid import inclinations
 from ..solution import Solution
 from ..solvers import Automatic, SemismoothNewton
 from .sheet import Sheet, entry
@@ -320,7 +321,7 @@ def guided_hopper(sheet: Sheet) -> None:
 
 def inclination(sol: Solution) -> np.ndarray:
     """theta: cos theta = e_z^I . e_z^K."""
-    return np.arccos(1.0 - 2.0 * (sol.q[:, 4] ** 2 + sol.q[:, 5] ** 2))
+    return np.asarray(inclinations(sol.q[:, 3:]))
 
 
 @entry("S2", "7", "The tippe top turns upside down and falls back", shows="tippe-top", quick=False, cost=60)

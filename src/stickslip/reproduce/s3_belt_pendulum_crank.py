@@ -158,7 +158,7 @@ def stiff_pendulum(sheet: Sheet) -> None:
     """Velocities of the elastic pendulum (frequency omega = 1e4): stiffly accurate methods at h = 1e-2, RATTLE needs
     h < 2/omega. Judged by the rigid pendulum in elliptic integrals and by that limit."""
     sheet.note(
-        "A page of section 7.5 is missing in the text that was at hand, the initial conditions with it: q_0 = (1, 0), "
+        "The initial conditions are ours, since section 7.5 could not be read in full: q_0 = (1, 0), "
         "u_0 = 0 and t_1 = 2 are taken here. The spring moves impacts by 1e-7."
     )
     b = benchmarks.load("stiff-pendulum")

@@ -14,6 +14,7 @@ from ..methods import (
     Rattle,
 )
 from ..methods.base import Method
+from ..rigid import inclinations
 from .shared import CAPTURED, EXACT, PENETRATION, at, first, since
 from .sheet import Sheet, entry
 
@@ -46,7 +47,7 @@ def painleve_rod(sheet: Sheet) -> None:
     ((a, c, d),) = sheet.axes(1, 3, size=(13.0, 3.8))
     t = np.linspace(0.0, 0.812, 1000)
     exact = h * sliding_rod(t)
-    sheet.close("lambda_N(0) of the reference", exact[0] / h, r["lambda_N_start"], rtol=1e-9, source="closed form")
+    sheet.close("reference: lambda_N(0)", exact[0] / h, r["lambda_N_start"], rtol=1e-9, source="closed form")
     for name, method in (("Moreau", MoreauMidpoint()), ("RATTLE", Rattle()), ("Radau IIA, two stages", RadauIIA(stages=2))):
         sol: Any = sheet.run(b, method)
         P_N = sol.P_N[1:, 0]
@@ -150,9 +151,8 @@ def ball_in_corner(sheet: Sheet) -> None:
 
 
 def inclination(sol: Any) -> np.ndarray:
-    """theta = acos(e_z . e_z^K), the last Euler angle of the sequence zxz."""
-    p = sol.q[:, 3:]
-    return np.arccos(1 - 2 * (p[:, 1] ** 2 + p[:, 2] ** 2))
+    """theta = acos(e_z . e_z^K): the middle Euler angle of the sequence zxz, not the last one, as the caption says."""
+    return np.asarray(inclinations(sol.q[:, 3:]))
 
 
 @entry("S3", ("7.15", "7.16"), "The tippedisk turns upside down", shows="tippedisk", quick=False, cost=56)
@@ -161,8 +161,12 @@ def tippedisk(sheet: Sheet) -> None:
     at h = 1e-3, judged by the smooth motion integrated to 1e-11; orders with the printed and the stagewise friction law."""
     sheet.note(
         "The slip direction turns: with the printed friction laws all methods are first order here; with the stagewise law, "
-        "the default of this library, two-stage Radau IIA has its order 3. Generalized-alpha, a fourth curve that lies on "
-        "the others, is left out."
+        "the default of this library, two-stage Radau IIA has its order 3. Generalized-alpha, a fourth curve of the figure, "
+        "is left out here (S2 Fig. 7 has it on the tippe top)."
+    )
+    sheet.note(
+        "The caption calls the inclination the last Euler angle of the sequence zxz; it is the middle one. The "
+        "last one turns by pi when the disk inverts."
     )
     b = benchmarks.load("tippedisk")
     r, rise = b.reference, b.reference["plateau"] - float(b.q0[2])

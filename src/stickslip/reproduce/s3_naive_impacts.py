@@ -113,7 +113,7 @@ def starts_of_the_two_stage_method(sheet: Sheet) -> None:
         naive_cases(h)[label][0] <= y <= naive_cases(h)[label][1] for label, (h, y) in zip(labels, grid, strict=True)
     )
     sheet.holds(
-        "cases of all starts", inside == len(grid), expected=f"{len(grid)} in their interval", got=f"{inside}",
+        "enumeration: cases of all starts", inside == len(grid), expected=f"{len(grid)} in their interval", got=f"{inside}",
         source=f"S3 (4.97)-(4.102), corrected; {ENUMERATED}",
     )  # fmt: skip
     worst = max(
@@ -122,7 +122,7 @@ def starts_of_the_two_stage_method(sheet: Sheet) -> None:
     )
     sheet.at_most("y, u and percussions of both steps: deviation", worst, SOLVED, source="S3 (4.91)-(4.102), closed form")
     sheet.at_most(
-        "parts of 0 <= y_n <= y_n^* in no case or in two", max(_untiled(h) for h in np.linspace(0.1, 8, 80)), 1e-12,
+        "intervals: parts up to y_n^* in no case or in two", max(_untiled(h) for h in np.linspace(0.1, 8, 80)), 1e-12,
         source="S3 (4.95), with (4.99) corrected",
     )  # fmt: skip
     sheet.note(
@@ -241,8 +241,8 @@ def two_steps_in_time(sheet: Sheet) -> None:
             below.append(step.w.min())
             slope.append(np.abs(stages.y.deriv()(stages.c) / H - stages.u(stages.c)).max())
             _draw_step(column, stages, n * H, color)
-    sheet.at_least("lowest stage", min(below), -SOLVED, source="S3 (4.76c): Y >= 0 at stages")
-    sheet.at_most("slope of y at the stages, beside U", max(slope), SOLVED, source="collocation: y'(t_n + c_i h) = U_i")
+    sheet.at_least("enumeration: lowest stage", min(below), -SOLVED, source="S3 (4.76c): Y >= 0 at stages")
+    sheet.at_most("enumeration: slope of y beside U", max(slope), SOLVED, source="collocation: y'(t_n + c_i h) = U_i")
     for column, cases in enumerate(("1.1, 1.3, 1.4", "3.4, 3.3, 3.1")):
         panels[0, column].set(title=f"cases {cases}", ylim=(-1.2, 6.2), ylabel="y" if column == 0 else "")
         panels[0, column].legend(fontsize=8, loc="upper right")

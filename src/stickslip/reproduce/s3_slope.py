@@ -13,11 +13,8 @@ from ..methods import (
     RadauIIA,
 )
 from ..methods.base import Method
-from ..solvers import SemismoothNewton
-from .shared import CAPTURED, EXACT, PENETRATION, first, since
+from .shared import CAPTURED, EXACT, PENETRATION, TIGHT, first, since
 from .sheet import Sheet, entry
-
-TIGHT = SemismoothNewton(atol=1e-14, rtol=1e-14, max_iterations=50)  # the tolerances of section 7.7
 
 
 @entry("S3", ("7.10", "7.11"), "A point mass falls and slides on a slope", shows="mass-on-slope", cost=6)

@@ -17,15 +17,14 @@ from .. import tableaus as tb
 from ..methods import SDIRK2, SDIRK3, TRBDF2, TRX2, LobattoIIIAB, LobattoIIIC, RadauIIA, TRTheta
 from ..methods.base import Method
 from ..plot import COLORS
-from ..solvers import SemismoothNewton
+from .shared import TIGHT
 from .sheet import Sheet, entry
 
-TIGHT = SemismoothNewton(atol=1e-14, rtol=1e-14, max_iterations=50)  # Example 4.11: tolerances of 1e-14
 MACHINE_PRECISION = 1e-12  # what the paper calls so: Newton's default tolerance, some thousand times the round-off
 T1 = 0.2048
 DTS = np.array([5.12e-2 / 2**k for k in range(7)])
 EXACT = "exact pendulum: its angle by DOP853 to 1e-13"
-INDEPENDENT = "the same method written a second time, in numpy: three digits, the worst of which is 0.5 %"
+INDEPENDENT = "errors found once with an independent program (numpy), three digits of which the last is 0.5 %"
 ROUND_OFF = 5e-14  # some ten times what round-off leaves in the sum (4.56)
 
 # ---- Fig. 4.1
@@ -201,7 +200,7 @@ class Convergent(NamedTuple):
 EULER = "backward Euler: first order"
 RADAU = "S3 (4.57), (4.58)"
 LOBATTO = "order 2s - 2 by B(2s - 2); unprojected u has the stage order s - 1"
-REDUCED = "S3 section 4.4: order reduction on index 3, to first order"
+REDUCED = "S3 section 4.4: order reduction on index 3; to 1, as an independent program has it"
 SECOND = "S3 (4.45): second order"
 METHODS = {
     "Radau IIA, s = 1": Convergent(

@@ -11,8 +11,10 @@ from .. import benchmarks
 from ..benchmarks.bouncing_ball import exact_gap
 from ..benchmarks.mass_on_slope import exact
 from ..methods.base import Method
+from ..solvers import SemismoothNewton
 from .sheet import Sheet
 
+TIGHT = SemismoothNewton(atol=1e-14, rtol=1e-14, max_iterations=50)  # S3: tolerances where orders are measured
 ENFORCED = 1e-10  # what a solver's tolerance of 1e-12 leaves of a law that is enforced
 NO_PENETRATION = "no penetration, enforced by the method"
 CAPTURED = "an event-capturing scheme resolves events to a step or two"

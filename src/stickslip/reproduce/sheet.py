@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from .. import plot
 from ..benchmarks import Benchmark
 from ..methods.base import Method
+from ..results import RESULTS
 from ..simulate import simulate
 from ..solution import Solution
 
@@ -63,7 +64,10 @@ class Sheet:
         steps = {} if {"dt", "stepsize"} & options.keys() else (b.steps if method is None else {"dt": b.dt})
         options = {"t1": b.t1, "progress": False, **steps, **options}
         chosen = self._broken(b.method if method is None else method)
-        return simulate(b.system, chosen, b.q0, b.u0, **options)
+        sol = simulate(b.system, chosen, b.q0, b.u0, **options)
+        if sol.result == RESULTS.interrupted:  # half a run is not to be judged
+            raise KeyboardInterrupt
+        return sol
 
     # ---- verdicts
 
@@ -136,7 +140,7 @@ class Entry(NamedTuple):
     function: Callable[[Sheet], None]
     shows: tuple[str, ...]  # benchmarks it runs
     quick: bool  # part of a quick reproduction
-    control: bool  # a broken scheme, which must fail
+    control: str  # of a broken scheme: the check that must fail
     cost: float  # seconds on one core, so that long ones start first
 
     @property
@@ -149,9 +153,12 @@ ENTRIES: list[Entry] = []
 
 def entry(
     paper: str, figures: str | tuple[str, ...], title: str, *, shows: str | tuple[str, ...] = (), quick: bool = True,
-    control: bool = False, cost: float = 10.0,
+    control: str = "", cost: float = 10.0,
 ) -> Callable[[Callable[[Sheet], None]], Callable[[Sheet], None]]:  # fmt: skip
-    """Registers a function of a `Sheet` as the reproduction of one or more figures of a paper."""
+    """Registers a function of a `Sheet` as the reproduction of one or more figures of a paper.
+
+    ``control`` says that a broken scheme is at work, and names the check that must fail.
+    """
 
     def register(function: Callable[[Sheet], None]) -> Callable[[Sheet], None]:
         figures_ = (figures,) if isinstance(figures, str) else figures

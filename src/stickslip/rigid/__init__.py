@@ -8,6 +8,7 @@ from . import planar as planar
 from . import rotations as rotations
 from . import spatial as spatial
 from .planar import PlanarBody as PlanarBody
+from .rotations import inclinations as inclinations
 from .rotations import quaternion_rate as quaternion_rate
 from .rotations import rotation_matrix as rotation_matrix
 from .spatial import SpatialBody as SpatialBody

@@ -14,6 +14,12 @@ def rotation_matrix(p: Float[Array, " 4"]) -> Float[Array, "3 3"]:
     ]) / (p @ p)  # fmt: skip
 
 
+def inclinations(p: Float[Array, "rows 4"]) -> Float[Array, " rows"]:
+    """Angles between e_z^I and e_z^K."""
+    cos = 1.0 - 2.0 * (p[:, 1] ** 2 + p[:, 2] ** 2) / jnp.sum(p * p, axis=1)
+    return jnp.arccos(jnp.clip(cos, -1.0, 1.0))
+
+
 def quaternion_rate(p: Float[Array, " 4"]) -> Float[Array, "4 3"]:
     """p_dot = Q(p) omega with omega in the body basis."""
     w, x, y, z = p

@@ -10,6 +10,7 @@ function player(root) {
   const plot = root.querySelector(".plot"), button = root.querySelector(".controls button");
   const slider = root.querySelector("input"), clock = root.querySelector(".clock");
   const last = run.t.length - 1, span = run.t[last] - run.t[0];
+  const digits = Math.min(12, Math.max(0, 3 - Math.floor(Math.log10(span))));
   let drawn = null, busy = false, wanted = 0, playing = false, began = 0;
   slider.max = last;
   for (const m of run.moving) for (const axis of ["x", "y", "z"]) if (m[axis]) m[axis] = unpacked(m[axis]);
@@ -33,7 +34,7 @@ function player(root) {
   async function show(k) {
     wanted = k;
     slider.value = k;
-    clock.textContent = "t = " + run.t[k].toPrecision(4) + " s";
+    clock.textContent = "t = " + run.t[k].toFixed(digits) + " s";
     if (busy) return;
     busy = true;
     try {
