@@ -225,6 +225,19 @@ def test_a_batch_and_a_trace_are_refused():
 # There and back
 
 
+def test_a_loaded_run_can_be_drawn_without_its_system(tmp_path):
+    class Mine(Ball1D):
+        coordinates = ("height [m]",)
+
+    sol = ss.simulate(Mine(), ss.Rattle(), [1.0], [-1.0], t1=0.5, dt=0.1)
+    sol.save(tmp_path / "mine.nc")
+    back = ss.load(tmp_path / "mine.nc")
+    back.plot(tmp_path / "mine.png")
+    assert (tmp_path / "mine.png").stat().st_size > 10_000
+    names = [trace.get("name") for trace in back.animate().payload()["data"]]
+    assert "g_N ground" in names
+
+
 def test_runs_of_every_kind_of_method_come_back(kind, tmp_path):
     back = came_back(simulated(method=REGISTRY[kind](), t1=0.5, dt=0.1), tmp_path)
     assert back.g_N().shape == (6, 1)

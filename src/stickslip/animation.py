@@ -19,7 +19,7 @@ from . import shapes
 from .laws import Contact
 from .pages import render
 from .plot import COLORS
-from .tables import result_name
+from .tables import all_labels, result_name
 
 LINES = 6  # more contacts than this are shown by their smallest gap and the sum of their percussions
 POINTS = 1200  # of a line in a panel
@@ -306,14 +306,14 @@ def _panels(figure: _Figure, sol: Any, t: np.ndarray) -> None:
     time = np.asarray(sol.t)
     n_N = np.shape(sol.P_N)[1]
     if not n_N:
-        upper, lower = _by_name("q", sol.q), _by_name("u", sol.u)
+        upper, lower = _by_name(sol, "coordinate", sol.q), _by_name(sol, "velocity", sol.u)
         figure.titles = ["coordinates", "velocities"]
     elif n_N > LINES:
         upper = {"smallest gap": np.asarray(sol.g_N()).min(axis=1)}
         lower = {"sum of P_N": np.asarray(sol.P_N).sum(axis=1)}
         figure.titles = ["smallest gap in m", "sum of P_N in N s"]
     else:
-        names = getattr(sol.system, "contacts", ()) or [f"contact {k}" for k in range(n_N)]
+        names = [label.name for label in all_labels(sol)["contact"]]
         upper = {f"g_N {name}": x for name, x in zip(names, np.asarray(sol.g_N()).T, strict=True)}
         lower = {f"P_N {name}": x for name, x in zip(names, np.asarray(sol.P_N).T, strict=True)}
         figure.titles = ["gaps in m", "percussions of a step in N s"]
@@ -333,8 +333,8 @@ def _panels(figure: _Figure, sol: Any, t: np.ndarray) -> None:
         figure.add({"x": now, "y": cursor}, line={"width": 1.5, "color": FORCE}, hoverinfo="skip", **axes)
 
 
-def _by_name(letter: str, columns: Any) -> dict[str, np.ndarray]:
-    return {f"{letter}[{k}]": x for k, x in enumerate(np.asarray(columns).T)}
+def _by_name(sol: Any, dim: str, columns: Any) -> dict[str, np.ndarray]:
+    return {label.name: x for label, x in zip(all_labels(sol)[dim], np.asarray(columns).T, strict=True)}
 
 
 def _telling(y: np.ndarray) -> np.ndarray:

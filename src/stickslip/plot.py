@@ -13,6 +13,8 @@ from .solution import Solution
 
 COLORS = ("#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a")
 
+MANY = 14  # lines; more have no legend
+
 
 def axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tuple[Any, Any]:
     """A figure in the style of this package, and its axes, rows by columns."""
@@ -41,28 +43,32 @@ def _finish(figure: Any, file: str | Path, dpi: float | str = "figure") -> None:
 
 def overview(sol: Solution, title: str, file: str | Path) -> None:
     """Positions, gaps, percussions and energy of any run."""
+    from .tables import all_labels
+
+    names = {dim: [label.name for label in labels] for dim, labels in all_labels(sol).items()}
     rows = 2 if sol.state is None else 3
     figure, panels = axes(rows, 2, title, (9.0, 2.8 * rows))
     (a, b), (c, d) = panels[:2]
     if sol.state is not None:
         _adjusted(sol, *panels[2])
     for i in range(sol.q.shape[1]):
-        a.plot(sol.t, sol.q[:, i], lw=1, label=f"q[{i}]")
+        a.plot(sol.t, sol.q[:, i], lw=1, label=names["coordinate"][i])
     a.set(title="positions", xlabel="t")
-    a.legend(fontsize=7, ncols=3)
+    if sol.q.shape[1] <= MANY:
+        a.legend(fontsize=7, ncols=3)
     gaps = sol.g_N()
     for i in range(gaps.shape[1]):
-        b.plot(sol.t, gaps[:, i], lw=1, label=f"contact {i}")
+        b.plot(sol.t, gaps[:, i], lw=1, label=names["contact"][i])
     b.axhline(0.0, color="k", lw=0.6)
     b.set(title=f"gaps (worst {gaps.min():.1e})" if gaps.size else "no contacts", xlabel="t")
     for i in range(sol.P_N.shape[1]):
-        c.plot(sol.t[1:], sol.P_N[1:, i], lw=1, label=f"$P_N$ of contact {i}")
+        c.plot(sol.t[1:], sol.P_N[1:, i], lw=1, label=f"$P_N$, {names['contact'][i]}")
     for i in range(sol.P_F.shape[1]):
-        c.plot(sol.t[1:], sol.P_F[1:, i], lw=0.8, ls="--", label=f"$P_F$[{i}]")
+        c.plot(sol.t[1:], sol.P_F[1:, i], lw=0.8, ls="--", label=f"$P_F$, {names['friction'][i]}")
     c.set(title="percussions of each step", xlabel="t")
-    if sol.P_N.size or sol.P_F.size:
+    if 0 < sol.P_N.shape[1] + sol.P_F.shape[1] <= MANY:
         c.legend(fontsize=7, ncols=2)
-    if hasattr(sol.system, "energy"):
+    if sol.has_energy:
         d.plot(sol.t, sol.energy(), lw=1)
         d.set(title="energy", xlabel="t")
     else:
