@@ -65,7 +65,7 @@ def entries() -> list[Entry]:
     """All of them, in the order of the papers; controls last."""
     from . import papers  # noqa: F401  (registers them)
 
-    return sorted(ENTRIES, key=lambda e: (e.control, e.paper, _place(e.figures[0])))
+    return sorted(ENTRIES, key=lambda e: (bool(e.control), e.paper, _place(e.figures[0])))
 
 
 def _place(figure: str) -> tuple[bool, list[int]]:
