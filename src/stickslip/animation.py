@@ -24,6 +24,7 @@ from .tables import all_labels, result_name
 LINES = 6  # more contacts than this are shown by their smallest gap and the sum of their percussions
 POINTS = 1200  # of a line in a panel
 FORCE = "#d1102a"
+ARROW = 0.18  # length of the longest, in sizes of the scene
 NAN = 65535
 
 
@@ -205,10 +206,12 @@ class _Scene:
         low, high = np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)
         size = float(max(high - low)) or 1.0
         figure.ranges = np.stack([low - 0.06 * size, high + 0.06 * size], axis=1)
+        if self.dim == 3 and self.contacts:
+            figure.ranges[2, 0] -= ARROW * size  # room for arrows under the ground
         for kind in (shapes.Mesh, shapes.Polygon, shapes.Line):
             self._put_kind(figure, [s for s in self.shapes if isinstance(s, kind)])
         for c in self.contacts:
-            self._put_forces(figure, c, 0.18 * size)
+            self._put_forces(figure, c, ARROW * size)
 
     def _put_kind(self, figure: _Figure, found: list[Any]) -> None:
         """Shapes of one look are one trace, with gaps between."""
@@ -236,8 +239,8 @@ class _Scene:
         size = np.linalg.norm(force, axis=-1)
         acting = size > 1e-9 * size.max(initial=0.0)
         usual = np.quantile(size[acting], 0.5) if acting.any() else 1.0
-        # A usual force is a third of the longest arrow, an impact hits the end of the scale.
-        length = longest * (1.0 - np.exp(-0.4 * size / usual)) if usual > 0 else 0.0 * size
+        # A usual force is half of the longest arrow, an impact hits the end of the scale.
+        length = longest * (1.0 - np.exp(-0.7 * size / usual)) if usual > 0 else 0.0 * size
         arrow = length[..., None] * force / np.where(size > 0, size, 1.0)[..., None]
         lines = np.where(acting[..., None, None], _arrows(c.at, arrow), np.nan)
         # Only as many arrows as ever act at once: of hundreds of candidates few do.
@@ -266,15 +269,15 @@ def _joined(parts: list[np.ndarray], closed: bool) -> np.ndarray:
 
 def _arrows(at: np.ndarray, arrow: np.ndarray) -> np.ndarray:
     """(frames, contacts, 6 points, dim): shaft, head, nan."""
-    dim = at.shape[-1]
-    tip, back = at + arrow, 0.72 * arrow
-    if dim == 2:
+    if at.shape[-1] == 2:
         across = np.stack([-arrow[..., 1], arrow[..., 0]], axis=-1)
     else:
         side = np.cross(arrow, [0.3, 1.0, 0.2])
         norm = np.linalg.norm(side, axis=-1, keepdims=True)
         across = side / np.where(norm > 0, norm, 1.0) * np.linalg.norm(arrow, axis=-1, keepdims=True)
-    return np.stack([at, tip, at + back + 0.14 * across, tip, at + back - 0.14 * across, np.full_like(at, np.nan)], axis=2)
+        at = at - arrow  # they end at the contact: beyond it they would be hidden in the body
+    tip, back = at + arrow, at + 0.72 * arrow
+    return np.stack([at, tip, back + 0.14 * across, tip, back - 0.14 * across, np.full_like(at, np.nan)], axis=2)
 
 
 def _first(lines: np.ndarray, acting: np.ndarray) -> np.ndarray:
