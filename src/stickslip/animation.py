@@ -1,7 +1,7 @@
 """A run as a page to play, pause and scrub: the mechanism with its contact forces, gaps and percussions running along.
 
 Plotly draws; a page carries it and needs no network. What a mechanism looks like its system says, by ``draw(t, q)``
-(`stickslip.shapes`); without it the coordinates are shown alone.
+(`stickslip.shapes`); without it the panels are shown alone: gaps and percussions, or coordinates where nothing can touch.
 """
 
 import base64
@@ -37,9 +37,8 @@ class Animation:
         if frames < 2 or not (np.isfinite(duration) and duration > 0):
             raise ValueError(f"animate(frames={frames}, duration={duration}): at least two frames, a positive duration")
         self.sol, self.duration = _finite(sol), float(duration)
-        sol = self.sol
         self.title = title or type(sol.system).__name__
-        self._rows = _spread(np.asarray(sol.t), frames)
+        self._rows = _spread(np.asarray(self.sol.t), frames)
 
     def payload(self) -> dict[str, Any]:
         """All that the page's player needs, ready for JSON."""
