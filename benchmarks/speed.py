@@ -34,10 +34,10 @@ def prepare(b, method):
     system = as_parameters(b.system)
     quick = with_solver(method, method.solver.first_try())
     clock = Clock(*(jnp.asarray(float(a)) for a in (0.0, STEPS * b.dt, b.dt)), jnp.asarray(STEPS))
-    carry, *_ = begin(system, quick, clock, b.q0, b.u0)
+    dynamics, carry, *_ = begin(system, quick, clock, b.q0, b.u0, "")
 
     def run():
-        out, _ = chunk(system, quick, clock, carry, jnp.asarray(STEPS))
+        out, _ = chunk(dynamics, quick, clock, carry, jnp.asarray(STEPS), "")
         assert int(out.k) == STEPS
         return out
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stickslip as ss
+from stickslip.derive import Directions
 from stickslip.laws import StackedLaws
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
 from test_solvers import problem
@@ -83,9 +84,10 @@ def test_problems_written_by_others_are_solved_to_tolerance(file):
     G, c, mu, dim = dense_problem(FCLIB / "text" / file)
     n = len(mu)
     laws = StackedLaws.of([ss.Contact(friction=ss.Coulomb(m, dim=dim - 1)) for m in mu])
-    true, d = jnp.ones(n, dtype=bool), jnp.diagonal(jnp.asarray(G))
-    rho = ProxParameters(1.0 / d[:n], 1.0 / laws.set.largest(d[n:]))
-    inclusions = Inclusions(laws, true, true, rho, jnp.ones(()), jnp.zeros(len(c)), 0)
+    true, none = jnp.ones(n, dtype=bool), jnp.zeros(len(c))
+    at = Directions(jnp.eye(len(c)), none, jnp.asarray(G), jnp.diagonal(jnp.asarray(G)))
+    rho = ProxParameters.of(laws, 0, at.G)
+    inclusions = Inclusions(laws, true, true, rho, jnp.ones(()), none, at.scales(jnp.asarray(c)), 0)
     # u itself as the motion: x = W r + q
     p = VelocityProblem(inclusions, jnp.asarray(c), jnp.asarray(G), jnp.eye(len(c)), jnp.zeros(len(c)), jnp.asarray(G))
     outs = [s.solve(p, p.u_free, jnp.zeros(len(c))) for s in (ss.Automatic(), ss.PSOR(), ss.PJOR(max_iterations=200_000))]

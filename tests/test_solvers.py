@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stickslip as ss
+from stickslip.derive import Directions
 from stickslip.laws import StackedLaws
 from stickslip.linalg import basic_solution, eliminate, solve, spd_solve
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
@@ -19,8 +20,10 @@ def problem(W, M, u_free, c, mu, n_contacts, bilateral=0, dim=1):
     laws = StackedLaws.of([ss.Contact(friction=ss.Coulomb(mu, dim=dim))] * n_contacts)
     L = np.linalg.solve(M, W)
     true = jnp.ones(n_contacts, dtype=bool)
-    rho = ProxParameters.estimate(laws, bilateral, jnp.asarray(W), jnp.asarray(L))
-    inclusions = Inclusions(laws, true, true, rho, jnp.ones(()), jnp.zeros(W.shape[1]), bilateral)
+    at = Directions(*(jnp.asarray(a) for a in (W, c, L, np.sum(W * L, axis=0))))
+    rho = ProxParameters.of(laws, bilateral, at.G)
+    scales = at.scales(jnp.asarray(u_free))
+    inclusions = Inclusions(laws, true, true, rho, jnp.ones(()), jnp.zeros(W.shape[1]), scales, bilateral)
     return VelocityProblem(inclusions, *(jnp.asarray(a) for a in (u_free, L, W, c, W.T @ L)))
 
 

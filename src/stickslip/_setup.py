@@ -3,6 +3,7 @@
 STICKSLIP_CACHE chooses the folder for compiled code (default ~/.cache/stickslip), or "off".
 """
 
+import contextlib
 import mmap
 import os
 from pathlib import Path
@@ -22,11 +23,10 @@ def _cache_folder() -> Path | None:
     wanted = os.environ.get("STICKSLIP_CACHE", "")
     if wanted.lower() == "off":
         return None
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(wanted) if wanted else base / "stickslip"
     try:
+        folder = Path(wanted) if wanted else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stickslip"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a home that cannot be written to: compile each time
+    except (OSError, RuntimeError):  # no home, or one that cannot be written to: compile each time
         return None
     return folder if os.access(folder, os.W_OK) else None
 
@@ -34,14 +34,16 @@ def _cache_folder() -> Path | None:
 def _knows_option(folder: Path | None) -> bool:
     """Whether this jaxlib has the option: XLA aborts on one it does not know. Asked once per version."""
     note = folder / f"jaxlib-{jaxlib.__version__}-{_OPTION}" if folder else None
-    if note and note.exists():
-        return note.read_text() == "yes"
+    with contextlib.suppress(OSError, ValueError):  # nothing that lies in a cache may do harm: it is asked again
+        if note and note.read_text() in ("yes", "no"):
+            return note.read_text() == "yes"
     known = False
     for library in Path(jaxlib.__file__).parent.glob("*.so"):
         with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             known = known or content.find(_OPTION.encode()) >= 0
-    if note:
-        note.write_text("yes" if known else "no")
+    with contextlib.suppress(OSError):
+        if note:
+            note.write_text("yes" if known else "no")
     return known
 
 

@@ -11,17 +11,19 @@ matrix is inverted before the first step.
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import Literal
 from jaxtyping import Array, Float
 
 from .laws import StackedLaws
 from .linalg import columns, matmul, spd_solve
-from .system import System
+from .scales import CLOSED, ROUND_OFF, START, Scales
+from .system import LagrangianSystem, System
 
 
 def depends(f: Callable, *args: Any) -> tuple[bool, ...]:
@@ -38,12 +40,87 @@ def depends(f: Callable, *args: Any) -> tuple[bool, ...]:
     return tuple(reached(v) for v in jaxpr.invars)
 
 
+def _gaps(system: System, t, q) -> Array:
+    return jnp.concatenate([jnp.asarray(system.g(t, q)), jnp.asarray(system.g_N(t, q))])
+
+
+def _gap_terms(system: System, t, q) -> Array:
+    """|dg/dq| |q| + |g|: what gaps are the sum of."""
+    gaps, along = jax.linearize(lambda q: _gaps(system, t, q), q)
+    return jnp.abs(columns(along, jnp.eye(q.shape[0]))) @ jnp.abs(q) + jnp.abs(gaps)
+
+
+class Directions(NamedTuple):
+    """Force directions of a position, and how percussions act along them."""
+
+    W: Float[Array, "nu n_y"]
+    chi: Float[Array, " n_y"]
+    L: Float[Array, "nu n_y"]  # M^-1 W
+    G: Float[Array, " n_y"]  # diagonal of W^T M^-1 W
+
+    @classmethod
+    def at(cls, dynamics: "Dynamics", t, q: Array) -> "Directions":
+        return cls.with_force(dynamics, t, q, jnp.zeros((dynamics.nu, 0)))[0]
+
+    @classmethod
+    def with_force(
+        cls, dynamics: "Dynamics", t, q: Array, h: Float[Array, "nu k"]
+    ) -> tuple["Directions", Float[Array, "nu k"]]:
+        """The same, and M^-1 h with one factorisation."""
+        W, chi = dynamics.directions(t, q)
+        k = h.shape[1]
+        terms = dynamics.solve_M(t, q, jnp.concatenate([h, W], axis=1))
+        L = terms[:, k:]
+        return cls(W, chi, L, jnp.sum(W * L, axis=0)), terms[:, :k]
+
+    def velocities(self, u: Array) -> Float[Array, " n_y"]:
+        return self.W.T @ u + self.chi
+
+    def scales_after(self, u: Array, before: Array, P: Array) -> Scales:
+        """For the next step: with what forces changed u by in this one, beside the percussions P."""
+        return self.scales(jnp.abs(u) + jnp.abs(u - before - self.L @ P))
+
+    def scales(self, u: Array) -> Scales:
+        """Of the velocities of all rows; u may be a sum of magnitudes."""
+        none = jnp.zeros_like(self.G)
+        return Scales(self.G, none + 1.0, jnp.abs(u) @ jnp.abs(self.W) + jnp.abs(self.chi), none)
+
+
+class Near(NamedTuple):
+    """What counts as zero at a state that nobody solved for."""
+
+    start: Float[Array, " n_gaps"]  # by how much (g, g_N) of a start may be off
+    closed: Float[Array, " n_gaps"]  # gaps up to this are closed
+    velocity: Float[Array, " n_y"]
+
+    @classmethod
+    def of(cls, dynamics: "Dynamics", t, q: Array, u: Array, at: Directions, P: Any = 0.0, dt: Any = 0.0) -> "Near":
+        """Beside what the rows are the sum of, with the percussions P of a step that ended here; and beside the mechanism.
+
+        Its size is that of its coordinates, its speed that of falling so far: in the energy norm.
+        """
+        size = jnp.max(jnp.abs(q) / jnp.where(dynamics.reach > 0.0, dynamics.reach, jnp.inf), initial=0.0)
+        force = dynamics.energy_norm(dynamics.k(t, q, u))
+        root, rows = jnp.sqrt(at.G), dynamics.rows_of_gaps
+        terms, whole = _gap_terms(dynamics.system, t, q), root[rows] * size
+        added = at.scales(u).cancelling(P * jnp.ones_like(root))
+        return cls(
+            START * (terms + whole),
+            CLOSED * terms + ROUND_OFF * whole + START * dt * added[rows],
+            START * added + ROUND_OFF * root * jnp.sqrt(size * force),
+        )
+
+
 class Dynamics(eqx.Module):
     """A system with its derivatives and with what is constant along a run."""
 
     system: System
     laws: StackedLaws
     M_inverse: Float[Array, "nu nu"] | None  # where M is constant
+    # Sizes, taken at the start of a run, by which round-off is told from motion whatever the units:
+    mobility: Float[Array, " nu"]  # sqrt((M^-1)_jj): u_j is at most this times sqrt(u^T M u)
+    reach: Float[Array, " nq"]  # |B| mobility: q_dot likewise
+    gap_terms: Float[Array, " n_gaps"]  # what gaps (g, g_N) are the sum of
     nq: int = eqx.field(static=True)
     nu: int = eqx.field(static=True)
     n_g: int = eqx.field(static=True)
@@ -60,10 +137,15 @@ class Dynamics(eqx.Module):
         constant_mass = not any(depends(system.M, t, q))
         _, h_of_q, h_of_u = depends(system.h, t, q, u)
         flat = not any(depends(lambda t, q: (system.B(t, q), system.beta(t, q)), t, q))
+        M_inverse = spd_solve(jnp.asarray(system.M(t, q)), jnp.eye(u.shape[0]))
+        mobility = jnp.sqrt(jnp.diagonal(M_inverse))
         return cls(
             system,
             StackedLaws.of(system.laws),
-            spd_solve(jnp.asarray(system.M(t, q)), jnp.eye(u.shape[0])) if constant_mass else None,
+            M_inverse if constant_mass else None,
+            mobility,
+            jnp.abs(jnp.asarray(system.B(t, q))) @ mobility,
+            _gap_terms(system, t, q),
             q.shape[0],
             u.shape[0],
             jax.eval_shape(system.g, t, q).shape[0],
@@ -88,7 +170,7 @@ class Dynamics(eqx.Module):
         """(g, gamma, N, F) rows of a vector of all rows; a view of the last axis."""
         ends = (0, self.n_g, self.n_bilateral, self.n_bilateral + self.laws.n_N, self.n_y)
         # Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
-        g, gamma, N, F = (y[..., i:j] if j > i else jnp.zeros((*y.shape[:-1], 0)) for i, j in pairwise(ends))
+        g, gamma, N, F = (y[..., i:j] if j > i else jnp.zeros((*y.shape[:-1], 0), y.dtype) for i, j in pairwise(ends))
         return g, gamma, N, F
 
     def worst_of_stages(self, rows: Array) -> Float[Array, " n_y"]:
@@ -104,6 +186,14 @@ class Dynamics(eqx.Module):
         P_g, P_gamma, P_N, mu_F = self.split(y)
         return P_g, P_gamma, P_N, self.laws.scale * mu_F
 
+    def rows_of_percussions(self, P_N: Array, P_F: Array) -> Float[Array, " n_y"]:
+        """Rows of all laws from normal and (physical) friction percussions; zero in bilateral ones."""
+        return jnp.concatenate([jnp.zeros(self.n_bilateral), P_N, P_F / self.laws.scale])
+
+    def energy_norm(self, u: Array) -> Float[Array, ""]:
+        """About sqrt(u^T M u), at least."""
+        return jnp.max(jnp.abs(u) / self.mobility, initial=0.0)
+
     # -- the system, as arrays ----------------------------------------------------------------------------------
     def h(self, t, q, u):
         return jnp.asarray(self.system.h(t, q, u))
@@ -118,6 +208,10 @@ class Dynamics(eqx.Module):
     def k(self, t, q, u):
         """M^-1 h."""
         return self.solve_M(t, q, self.h(t, q, u)[:, None])[:, 0]
+
+    def momentum(self, t, q, u):
+        """pi = dT/du of a Lagrangian system, S1 (44); M u of any other."""
+        return self.system.momentum(t, q, u) if isinstance(self.system, LagrangianSystem) else self.M(t, q) @ u
 
     def q_dot(self, t, q, u):
         """S0 (1)."""
@@ -144,7 +238,18 @@ class Dynamics(eqx.Module):
     # -- constraint rows ----------------------------------------------------------------------------------------
     def gaps(self, t, q):
         """(g, g_N)"""
-        return jnp.concatenate([jnp.asarray(self.system.g(t, q)), jnp.asarray(self.system.g_N(t, q))])
+        return _gaps(self.system, t, q)
+
+    @property
+    def rows_of_gaps(self) -> np.ndarray:
+        """Where the rows of (g, g_N) are."""
+        b = self.n_bilateral
+        return np.r_[0 : self.n_g, b : b + self.laws.n_N]
+
+    def spread_gaps(self, of_gaps: Array, others: Any) -> Float[Array, " n_y"]:
+        """Rows of all laws from values of (g, g_N), with a value for those of (gamma, F)."""
+        g, g_N = of_gaps[: self.n_g], of_gaps[self.n_g :]
+        return jnp.concatenate([g, jnp.full(self.n_gamma, others), g_N, jnp.full(self.laws.n_F, others)])
 
     def positions(self, t, q, u) -> Float[Array, " n_y"]:
         """Rows as a position stage sees them: (g, gamma, g_N, gamma_F)."""

@@ -8,16 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from .derive import Dynamics
+from .captured import captured
+from .derive import Directions, Dynamics, Near
 from .linalg import matmul
 from .results import RESULTS, SimulationError, first_failure, message, unless
 from .solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 from .system import System
 from .validate import (
-    TOLERANCE,
     as_parameters,
     check_start,
     checked_vectors,
+    friction_owners,
     start_is_consistent,
     start_values,
 )
@@ -38,23 +39,29 @@ def acceleration_level(
     not move with the acceleration.
     """
     laws, b = dynamics.laws, dynamics.n_bilateral
-    W, _ = dynamics.directions(t, q)
-    terms = dynamics.solve_M(t, q, jnp.column_stack([dynamics.h(t, q, u), W]))
-    u_dot_free, L = terms[:, 0], terms[:, 1:]
+    at, free = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
+    u_dot_free = free[:, 0]
     slips = jnp.concatenate([jnp.zeros(b + laws.n_N, dtype=bool), ~laws.set.expand(may_stick)])
-    zeta = jnp.where(slips, dynamics.velocities(t, q, u), dynamics.acceleration_rest(t, q, u))
-    moving = jnp.where(slips, 0.0, W)
-    rho = ProxParameters.estimate(laws, b, W, L)
-    inclusions = Inclusions(laws, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), b)
-    problem = VelocityProblem(inclusions, u_dot_free, L, moving, zeta, matmul(moving.T, L))
+    zeta = jnp.where(slips, at.velocities(u), dynamics.acceleration_rest(t, q, u))
+    moving = jnp.where(slips, 0.0, at.W)
+    scales = at._replace(chi=jnp.where(slips, 0.0, zeta)).scales(u_dot_free)
+    rho = ProxParameters.of(laws, b, at.G)
+    inclusions = Inclusions(laws, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), scales, b)
+    problem = VelocityProblem(inclusions, u_dot_free, at.L, moving, zeta, matmul(moving.T, at.L))
     return (solver or Automatic()).solve(problem, u_dot_free, jnp.zeros(dynamics.n_y))
 
 
-def contact_state(dynamics: Dynamics, t, q: Array, u: Array) -> tuple[Array, Array]:
-    """B_0 (closed on position and velocity level) and the balls with zero slip velocity (C_0)."""
-    _, _, g_N_dot, gamma_F = dynamics.split(dynamics.velocities(t, q, u))
-    closed = (jnp.asarray(dynamics.system.g_N(t, q)) <= TOLERANCE) & (g_N_dot <= TOLERANCE)
-    return closed, dynamics.laws.set.norm(gamma_F) <= TOLERANCE
+def contact_state(dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: Any = 0.0) -> tuple[Array, Array]:
+    """B_0 (closed on position and velocity level) and the balls with zero slip velocity (C_0).
+
+    Of a start, or of the end of a step with percussions P over dt.
+    """
+    at, set_ = Directions.at(dynamics, t, q), dynamics.laws.set
+    near = Near.of(dynamics, t, q, u, at, P, dt)
+    _, _, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
+    _, _, slow, still = dynamics.split(near.velocity)
+    closed = (jnp.asarray(dynamics.system.g_N(t, q)) <= near.closed[dynamics.n_g :]) & (g_N_dot <= slow)
+    return closed, set_.norm(gamma_F) <= set_.largest(still)
 
 
 class InitialState(eqx.Module):
@@ -71,7 +78,7 @@ class InitialState(eqx.Module):
 
 
 @eqx.filter_jit
-def _initial_state(system: System, t, q: Array, u: Array) -> tuple[InitialState, dict[str, Array]]:
+def _initial_state(system: System, t, q: Array, u: Array, key: str) -> tuple[InitialState, dict[str, Array]]:
     dynamics = Dynamics.of(system, t, q, u)
     closed, may_stick = contact_state(dynamics, t, q, u)
     out = acceleration_level(dynamics, t, q, u, closed, may_stick)
@@ -84,10 +91,10 @@ def initial_state(system: System, q0: Any, u0: Any, t0: float = 0.0) -> InitialS
     """Consistent accelerations and constraint forces of a start; refuses a start that violates a constraint."""
     system = as_parameters(system)
     q0, u0, traced = checked_vectors(system, t0, q0, u0)
-    state, values = _initial_state(system, jnp.asarray(float(t0)), q0, u0)
+    state, values = _initial_state(system, jnp.asarray(float(t0)), q0, u0, captured(system))
     if traced:
         return state
-    check_start(values, t0)
+    check_start(values, t0, friction_owners(system))
     if state.result != RESULTS.successful:
         raise SimulationError(f"initial_state at t = {t0}: {message(state.result)}")
     return jax.tree.map(np.asarray, state)

@@ -21,7 +21,8 @@ from .sets import Balls, NonPositive
 
 
 def _number(x: Any) -> Any:
-    return x if isinstance(x, jax.Array | np.ndarray) else jnp.asarray(x, dtype=float)
+    """As an array; what is no number is left for the check, which knows its name."""
+    return x if isinstance(x, jax.Array | np.ndarray | str | bytes) or x is None else jnp.asarray(x, dtype=float)
 
 
 def _numbers(x: Any) -> Any:
@@ -34,7 +35,10 @@ def _concrete(x: Any) -> np.ndarray | None:
 
 
 def _require(owner: object, name: str, low: float, high: float = math.inf, *, strict: bool = False) -> None:
-    value = _concrete(getattr(owner, name))
+    stated = getattr(owner, name)
+    if isinstance(stated, str | bytes) or stated is None or np.dtype(getattr(stated, "dtype", float)).kind not in "biuf":
+        raise TypeError(f"{type(owner).__name__}({name}={stated!r}): {name} must be a number")
+    value = _concrete(stated)
     if value is None:
         return
     ok = np.all(value > low if strict else value >= low) and np.all(value <= high) and np.all(np.isfinite(value))
@@ -275,6 +279,17 @@ class StackedLaws(eqx.Module):
     @property
     def n_F(self) -> int:
         return self.e_F.shape[0]
+
+    @property
+    def law_of(self) -> np.ndarray:
+        """ball -> law, as a system lists them: contacts, then friction elements, which have one ball each."""
+        contact = np.asarray(self.contact_of, dtype=int)
+        return np.where(contact < 0, self.n_N - 1 + np.cumsum(contact < 0), contact)
+
+    @property
+    def count(self) -> int:
+        """Number of laws."""
+        return self.n_N + sum(c < 0 for c in self.contact_of)
 
     def of_balls(self, of_contacts: Bool[Array, " n_N"]) -> Bool[Array, " n_balls"]:
         """A flag of contacts, for the balls on them; constant reservoirs are on no contact and always there."""

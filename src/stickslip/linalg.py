@@ -85,6 +85,11 @@ class Eliminated(NamedTuple):
     def nothing(cls, n: int) -> "Eliminated":
         return cls(jnp.zeros((n, n)), jnp.arange(n), jnp.ones(n, dtype=bool), jnp.zeros(n, dtype=bool))
 
+    @property
+    def regular(self) -> Bool[Array, ""]:
+        """Whether no pivot was passed over."""
+        return jnp.all(self.solved | ~self.needed)
+
     def apply(self, b: Float[Array, " n"]) -> Float[Array, " n"]:
         """A^-1 b, with zero for unknowns that a singular A leaves open."""
         given = jnp.where(self.needed, 0.0, b)
@@ -96,7 +101,8 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
 
     Gauss-Jordan in place with partial pivoting: column k of A makes room for a column of the inverse. A pivot that is
     round-off beside its row is passed over: the system is singular there, and if it has solutions one of them results.
-    (On other devices, and above `SMALL` unknowns, a library inverts: a singular system then gives nan, which is reported.)
+    On other devices, and above `SMALL` unknowns, a library factors; if one of its pivots (they are the same) is to be passed
+    over, the elimination does that there too.
     """
     n = A.shape[0]
     places = jnp.arange(n)
@@ -125,9 +131,23 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
         return T, rows, solved
 
     def by_library(A, needed):
-        return jnp.linalg.inv(A), places, jnp.ones(n, dtype=bool)
+        inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
+        lu, pivots, order = jax.lax.linalg.lu(inner)
+        regular = jnp.all(jnp.where(needed[order], jnp.abs(jnp.diagonal(lu)) > rtol * size[order], True))
+        inverse = jax.scipy.linalg.lu_solve((lu, pivots), jnp.eye(n))
+        # As in place: columns that are not needed hold A_nn^-1 A_nk.
+        T = jnp.where(needed[None, :], inverse, inverse @ jnp.where(needed[:, None], A, 0.0))
 
-    if n == 0 or n > SMALL:
+        # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.
+        def pass_over(state):
+            return *in_place(A, needed), jnp.asarray(False)
+
+        T, rows, solved, _ = jax.lax.while_loop(lambda s: s[-1], pass_over, (T, places, needed, ~regular))
+        return T, rows, solved
+
+    if n == 0:
+        return Eliminated(A, places, needed, needed)
+    if n > SMALL:
         T, rows, solved = by_library(A, needed)
     else:
         T, rows, solved = jax.lax.platform_dependent(A, needed, cpu=in_place, default=by_library)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .derive import Dynamics
@@ -52,6 +53,7 @@ class Row(NamedTuple):
     newton_iterations: Array
     fixed_point_iterations: Array
     residual: Array
+    printed: Array  # laws whose friction was the printed one where the scheme has a better one
     separated: Any = None  # la and Lambda, each as P
 
 
@@ -66,6 +68,7 @@ def row_of(dynamics: Dynamics, method: Method, out: Step) -> tuple[Row, Any, Arr
         jnp.stack([s.newton_iterations for s in out.solves]),
         jnp.stack([s.fixed_point_iterations for s in out.solves]),
         jnp.stack([s.residual for s in out.solves]),
+        _by_law(dynamics, out.printed),
         tuple(dynamics.percussions(part) for part in out.separated) if method.separates else None,
     )
     return row, result, jnp.stack([dynamics.worst_of_stages(s.rows) for s in out.solves])
@@ -76,7 +79,15 @@ def empty_row(dynamics: Dynamics, method: Method, q: Array, u: Array) -> Row:
     nothing = jnp.full_like(q, jnp.nan), jnp.full_like(u, jnp.nan)
     percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan))
     separated = (percussions, percussions) if method.separates else None
-    return Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan), separated)
+    return Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan), _by_law(dynamics, None), separated)
+
+
+def _by_law(dynamics: Dynamics, of_balls: Any) -> Array:
+    """Whether any ball of a law has a flag."""
+    laws = dynamics.laws
+    if of_balls is None:
+        return jnp.zeros(laws.count, dtype=bool)
+    return jnp.any((laws.law_of == np.arange(laws.count)[:, None]) & of_balls, axis=1)
 
 
 def first_forces(dynamics: Dynamics, method: Method, memory: Any) -> Any:
@@ -114,20 +125,22 @@ def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until,
 
 
 @eqx.filter_jit
-def begin(system: System, method: Method, clock: Clock, q: Array, u: Array) -> tuple[Carry, dict[str, Array], Any]:
+def begin(
+    system: System, method: Method, clock: Clock, q: Array, u: Array, key: str
+) -> tuple[Dynamics, Carry, dict[str, Any], Any]:
+    """``key``, here and below: what system and method captured, so that another value means another program."""
     dynamics = Dynamics.of(system, clock.t0, q, u)
     start = _start(dynamics, method, clock, q, u)
-    return start, start_values(dynamics, clock.t0, q, u), first_forces(dynamics, method, start.memory)
+    return dynamics, start, start_values(dynamics, clock.t0, q, u), first_forces(dynamics, method, start.memory)
 
 
 @eqx.filter_jit
-def chunk(system: System, method: Method, clock: Clock, carry: Carry, until) -> tuple[Carry, Row]:
-    dynamics = Dynamics.of(system, clock.t0, carry.q, carry.u)
+def chunk(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, key: str) -> tuple[Carry, Row]:
     return _loop(dynamics, method, clock, carry, until, CHUNK)
 
 
 @eqx.filter_jit
-def whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int) -> tuple[Carry, Row, Any]:
+def whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int, key: str) -> tuple[Carry, Row, Any]:
     dynamics = Dynamics.of(system, clock.t0, q, u)
     ok = start_is_consistent(start_values(dynamics, clock.t0, q, u))
     start = _start(dynamics, method, clock, q, u)

@@ -1,6 +1,7 @@
 """Runs: checks the input, drives the loops in chunks, and makes a solution of what they kept."""
 
 import math
+import sys
 import time
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from . import loop
 from . import stepsize as adjusted
+from .captured import captured
 from .loop import CHUNK, Clock, Row
 from .methods.base import Method
 from .progress import Meter, meter
@@ -18,9 +20,11 @@ from .results import RESULTS, SimulationError, first_failure, message, unless
 from .solution import Solution, Stats
 from .stepsize import SwitchingPoints
 from .system import System
-from .validate import as_parameters, check_start, check_times, checked_vectors
+from .validate import as_parameters, check_rows, check_start, check_times, checked_vectors, friction_owners
 
 CHUNK_SECONDS = 0.5
+MOMENT = 5.0  # seconds within which a second Ctrl-C ends the script
+CRUMB = 1e-3  # a last step shorter than this part of dt is joined with the one before
 
 
 class _Outcome(NamedTuple):
@@ -49,13 +53,13 @@ def simulate(
     stepsize: SwitchingPoints | None = None,
     max_steps: int | None = None,
 ) -> Solution:
-    """Run a system from (q0, u0) at t0 to t1 with a method, and either a step dt or a ``stepsize`` that chooses steps.
+    """Run a system from (q0, u0) at t0 to t1, with steps dt or a ``stepsize`` that chooses them.
 
-    Outside of tracing it runs in chunks: a progress bar moves (by default on a terminal, ``progress`` forces or
-    forbids it), Ctrl-C returns what is there, and a failed step ends the run with an `ss.SimulationError` that holds
-    the solution so far; ``throw=False`` returns it with its result code instead. Inside jit, vmap and derivatives it
-    is one loop, failure is told by ``sol.result`` alone, and a ``stepsize`` needs ``max_steps``, the number of rows;
-    rows after the end repeat the end.
+    Outside of tracing it runs in chunks: a progress bar moves (by default on a terminal, ``progress`` forces
+    or forbids it), Ctrl-C returns what is there (and says so; a second one raises), and a failed step ends
+    the run with an `ss.SimulationError` that holds the solution so far; ``throw=False`` returns it with its
+    result code instead. Inside jit, vmap and derivatives it is one loop, failure is told by ``sol.result``
+    alone, and a ``stepsize`` needs ``max_steps``, the number of rows; rows after the end repeat the end.
     """
     if not isinstance(method, Method):
         raise TypeError(f"method must be an instance such as ss.Rattle(), got {method!r}")
@@ -88,28 +92,34 @@ def simulate(
 class _Run(NamedTuple):
     """A kind of steps, as the loop around the loop sees it."""
 
-    begin: Any  # method -> state, values of the start, first forces
-    chunk: Any  # method, state, number of steps, whether failed steps may be halved -> state, rows, ...
+    begin: Any  # method -> dynamics, state, values of the start, first forces
+    chunk: Any  # dynamics, method, state, number of steps, whether failed steps may be halved -> state, rows, ...
     made: Any  # (state before, what `chunk` gives) -> number of rows
     finished: Any  # state -> bool
     progress: Any  # state -> how far
+    time: Any  # state -> time reached
 
 
 def _fixed_steps(system, method, dt: float, times, q, u, traced: bool, progress, max_steps: int | None) -> _Outcome:
     t0, t1 = times
-    n = max(1, math.ceil((t1 - t0) / dt - 1e-9))
+    key = captured(system, method)
+    n = max(1, math.ceil((t1 - t0) / dt - CRUMB))
     clock = Clock(jnp.asarray(t0), jnp.asarray(t1), jnp.asarray(dt), jnp.asarray(n))
     wanted = n if max_steps is None else min(n, max_steps)
+    check_rows(system, method.n_solves, wanted, dt, times, q, u)
     if traced:
-        state, rows, first = loop.whole(system, method, clock, q, u, wanted)
+        state, rows, first = loop.whole(system, method, clock, q, u, wanted, key)
         result, steps = state.result, wanted
     else:
         run = _Run(
-            lambda method: loop.begin(system, method, clock, q, u),
-            lambda method, c, size, _: loop.chunk(system, method, clock, c, jnp.asarray(jnp.minimum(c.k + size, wanted))),
+            lambda method: loop.begin(system, method, clock, q, u, key),
+            lambda dynamics, method, c, size, _: loop.chunk(
+                dynamics, method, clock, c, jnp.asarray(jnp.minimum(c.k + size, wanted)), key
+            ),
             lambda before, after: int(after[0].k) - int(before.k),
             lambda c: int(c.k) >= wanted,
             lambda c: int(c.k),
+            lambda c: float(clock.t(c.k)),
         )
         with meter(progress, n, "steps") as bar:
             state, rows, result, first = _in_chunks(run, method, t0, bar)
@@ -124,20 +134,24 @@ def _fixed_steps(system, method, dt: float, times, q, u, traced: bool, progress,
 
 def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress, max_steps: int | None) -> _Outcome:
     t0, t1 = jnp.asarray(times[0]), jnp.asarray(times[1])
+    key = captured(system, method)
     if traced:
         if max_steps is None:
             raise ValueError("max_steps is missing: inside jit, vmap or a derivative, stepsize needs a number of rows")
-        state, kept, made, first = adjusted.whole(system, method, control, t0, t1, q, u, max_steps)
+        state, kept, made, first = adjusted.whole(system, method, control, t0, t1, q, u, max_steps, key)
         t = jnp.concatenate([t0[None], kept.t])
         counts: Any = state.attempts, jnp.minimum(made, max_steps)
         result = _unless_finished(state.result, state.finished & (made <= max_steps))
         return _Outcome(t, kept.row, first, result, state.rows, 0.0, (kept.order, kept.state, *counts))
     run = _Run(
-        lambda method: adjusted.begin(system, method, control, t0, t1, q, u),
-        lambda method, c, size, halve: adjusted.chunk(system, method, control, t1, c, halve, jnp.asarray(2 * size)),
+        lambda method: adjusted.begin(system, method, control, t0, t1, q, u, key),
+        lambda dynamics, method, c, size, halve: adjusted.chunk(
+            dynamics, method, control, t1, c, halve, jnp.asarray(2 * size), key
+        ),
         lambda before, after: int(after[2]),
         lambda c: bool(c.finished) or (max_steps is not None and int(c.k) >= max_steps),
         lambda c: int(1000 * (float(c.accepted.t_E) - times[0]) / (times[1] - times[0])),
+        lambda c: float(c.accepted.t_E),
     )
     with meter(progress, 1000, "thousandths") as bar:
         state, kept, result, first = _in_chunks(run, method, times[0], bar)
@@ -158,14 +172,14 @@ def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, A
     """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
-    state, values, first = run.begin(method)
-    check_start(values, t0)
+    dynamics, state, values, first = run.begin(method)
+    check_start(values, t0, friction_owners(dynamics.system))
     chunks: list[Any] = []
     size, result = CHUNK, state.result
     try:
         while not run.finished(state) and result == RESULTS.successful:
             began = time.perf_counter()
-            after = run.chunk(method, state, size, not retry)
+            after = run.chunk(dynamics, method, state, size, not retry)
             made = run.made(state, after)
             state, rows = after[:2]
             result = state.result
@@ -179,11 +193,24 @@ def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, A
                 pace = (time.perf_counter() - began) / made
                 size = max(1, min(CHUNK, int(CHUNK_SECONDS / pace)))
     except KeyboardInterrupt:
+        if not chunks or _twice():
+            raise  # nothing to keep, or somebody means it
         result = RESULTS.interrupted
+        print(f"stickslip: interrupted at t = {run.time(state):.6g}, the solution is partial", file=sys.stderr)
     if not chunks:
-        empty = jax.eval_shape(lambda: run.chunk(method, state, 0, True))[1]
+        empty = jax.eval_shape(lambda: run.chunk(dynamics, method, state, 0, True))[1]
         chunks = [jax.tree.map(lambda a: np.zeros((0, *a.shape[1:]), a.dtype), empty)]
     return state, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result, first
+
+
+def _twice() -> bool:
+    """Whether the keyboard interrupted a run a moment ago already: then the script is to end, not only its next run."""
+    global _interrupted
+    before, _interrupted = _interrupted, time.monotonic()
+    return _interrupted - before < MOMENT
+
+
+_interrupted = -math.inf
 
 
 def with_solver(method: Method, solver: Any) -> Method:
@@ -198,7 +225,7 @@ def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solu
         return xp.concatenate([xp.asarray(first)[None], rest])
 
     zero = [xp.zeros(P.shape[1:]) for P in rows.P]
-    counters = (rows.newton_iterations, rows.fixed_point_iterations, rows.residual)
+    counters = (rows.newton_iterations, rows.fixed_point_iterations, rows.residual, rows.printed)
     stats = Stats(*counters)
     more: dict[str, Any] = {}
     if out.adjusted is not None:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .captured import captured
 from .derive import Dynamics
 from .initial import acceleration_level, contact_state
 from .methods.base import Method
@@ -30,8 +31,19 @@ class Stats(eqx.Module):
     newton_iterations: Int[Array, "steps solves"]
     fixed_point_iterations: Int[Array, "steps solves"]
     residual: Float[Array, "steps solves"]
+    mode_failed: Any = (
+        None  # (steps, laws): friction was as printed, and first order where slip turns, though contact persisted
+    )
     attempts: Any = None  # of adjusted steps: how many were computed,
     steps: Any = None  # and how many of them were kept (rows beyond repeat the last one)
+
+    @property
+    def mode_failures(self) -> Int[Array, " laws"]:
+        """By law, contacts first: in how many steps the friction mode that contact began with did not hold.
+
+        Then the printed law was taken. A few are transitions; many in a row say that the order of the method is lost.
+        """
+        return self.mode_failed.sum(axis=-2)
 
 
 class Forces(eqx.Module):
@@ -56,7 +68,10 @@ class SwitchingPoint(NamedTuple):
 
 
 class Solution(eqx.Module):
-    """Rows are times; percussions P_* are those of the step that ends at the row (row 0 is zero)."""
+    """Rows are times; percussions P_* are those of the step that ends at the row (row 0 is zero).
+
+    What `jax.vmap` makes of it has leading axes, which everything derived has too; ``sol[0]`` is one of its runs.
+    """
 
     t: Float[Array, " rows"]
     q: Float[Array, "rows nq"]
@@ -84,15 +99,34 @@ class Solution(eqx.Module):
     state: Any = None
 
     @property
+    def is_batch(self) -> bool:
+        """Whether there are leading axes."""
+        return np.ndim(self.t) > 1
+
+    def __getitem__(self, i: Any) -> "Solution":
+        """One run, or some, of a batch."""
+        if not self.is_batch:
+            raise TypeError("sol[i] takes a run out of a batch, and this is a single run: rows are sol.q[i], sol.u[i], ...")
+        return jax.tree.map(lambda a: a[i], self)
+
+    def _single(self, what: str) -> "Solution":
+        """Self, unless it is a batch."""
+        if self.is_batch:
+            raise ValueError(f"{what} takes one run, and this is a batch of shape {np.shape(self.t)[:-1]}: take one, sol[0]")
+        return self
+
+    @property
     def dt(self) -> Float[Array, " rows"]:
         """The step that ends at each row; row 0 is zero."""
         xp = np if isinstance(self.t, np.ndarray) else jnp
-        return xp.diff(self.t, prepend=self.t[:1])
+        return xp.diff(self.t, prepend=self.t[..., :1])
 
-    def switching_points(self) -> list[SwitchingPoint]:
-        """Where laws switched, of a run with adjusted steps, in the order of time."""
+    def switching_points(self) -> list[Any]:
+        """Where laws switched, of a run with adjusted steps, in the order of time; of a batch a list for each run."""
         if self.state is None:
             raise AttributeError("switching points are known of runs with stepsize=ss.SwitchingPoints(...) only")
+        if self.is_batch:
+            return [self[i].switching_points() for i in range(len(self.t))]
         n_N = self.P_N.shape[1]
         state, points = np.asarray(self.state), []
         for row, law in np.argwhere(state[1:] != state[:-1]):
@@ -103,16 +137,19 @@ class Solution(eqx.Module):
             points.append(SwitchingPoint(float(self.t[row + 1]), int(row) + 1, name, names[1 - now], names[now]))
         return points
 
-    def _rows(self, f: Any, *columns: Array) -> Any:
+    def _rows(self, f: Any, *names: str) -> Any:
         """f(system, row) for all rows; in blocks of one size, so that a longer run needs no new compilation."""
+        if self.is_batch:
+            return eqx.filter_vmap(lambda sol: sol._rows(f, *names))(self)
+        columns, key = tuple(getattr(self, name) for name in names), captured(self.system)
         if not isinstance(self.t, np.ndarray):
-            return _map_rows(f, self.system, columns)
+            return _map_rows(f, self.system, columns, key)
         blocks = []
         for k in range(0, len(self.t), BLOCK):
             part = [c[k : k + BLOCK] for c in columns]
             n = len(part[0])
             padded = tuple(np.concatenate([c, np.repeat(c[-1:], BLOCK - n, axis=0)]) for c in part)
-            blocks.append(jax.tree.map(lambda a, n=n: np.asarray(a)[:n], _map_rows(f, self.system, padded)))
+            blocks.append(jax.tree.map(lambda a, n=n: np.asarray(a)[:n], _map_rows(f, self.system, padded, key)))
         return jax.tree.map(lambda *a: np.concatenate(a), *blocks)
 
     def _from_file(self, name: str) -> Any:
@@ -124,7 +161,7 @@ class Solution(eqx.Module):
     def g_N(self) -> Float[Array, "rows n_N"]:
         """Gaps at the saved times."""
         known = self._from_file("g_N")
-        return self._rows(_gaps, self.t, self.q) if known is None else known
+        return self._rows(_gaps, "t", "q") if known is None else known
 
     @property
     def has_energy(self) -> bool:
@@ -138,7 +175,7 @@ class Solution(eqx.Module):
             return known
         if not self.has_energy:
             raise AttributeError(f"{type(self.system).__name__} does not define energy(t, q, u)")
-        return self._rows(_energy, self.t, self.q, self.u)
+        return self._rows(_energy, "t", "q", "u")
 
     def forces(self) -> Forces:
         """Multipliers from the acceleration level at each saved state, of the order of u (S0 section 5.3).
@@ -148,25 +185,25 @@ class Solution(eqx.Module):
         counts a contact that has just bounced as still closed in the row of its impact).
         """
         f = _forces_by_percussion if self.method.level == "velocity" else _forces_by_state
-        return self._rows(f, self.t, self.dt, self.q, self.u, self.P_N, self.P_F)
+        return self._rows(f, "t", "dt", "q", "u", "P_N", "P_F")
 
     def to_xarray(self) -> "Dataset":
         """All arrays as an `xarray.Dataset` with the names and units of the system's ``coordinates`` and ``contacts``."""
         from .tables import to_xarray
 
-        return to_xarray(self)
+        return to_xarray(self._single("to_xarray"))
 
     def save(self, path: str | PathLike) -> None:
         """Write everything to a netCDF-4 file (``.nc``) from which `ss.load` makes the solution again."""
         from .files import save
 
-        save(self, path)
+        save(self._single("save"), path)
 
     def plot(self, path: Any, title: str = "") -> None:
         """Positions, gaps, percussions and energy over time, as a picture (.png, .pdf, .svg)."""
         from .plot import overview
 
-        overview(self, title or type(self.system).__name__, path)
+        overview(self._single("plot"), title or type(self.system).__name__, path)
 
     def animate(self, path: Any = None, *, title: str = "", frames: int = 200, duration: float = 8.0) -> Any:
         """A page to play, pause and scrub, written to ``path`` (.html) if one is given; it needs no network.
@@ -176,14 +213,14 @@ class Solution(eqx.Module):
         """
         from .animation import Animation
 
-        animation = Animation(self, title=title, frames=frames, duration=duration)
+        animation = Animation(self._single("animate"), title=title, frames=frames, duration=duration)
         if path is not None:
             animation.save(path)
         return animation
 
 
 @eqx.filter_jit
-def _map_rows(f: Any, system: System, columns: tuple[Array, ...]) -> Any:
+def _map_rows(f: Any, system: System, columns: tuple[Array, ...], key: str) -> Any:
     columns = tuple(jnp.asarray(c) for c in columns)
     return jax.vmap(lambda *row: f(system, *row))(*columns)
 
@@ -198,13 +235,13 @@ def _energy(system: Any, t, q, u):
 
 def _forces_by_state(system: System, t, dt, q, u, P_N, P_F) -> Forces:
     dynamics = Dynamics.of(system, t, q, u)
-    return _forces(dynamics, t, q, u, *contact_state(dynamics, t, q, u))
+    return _forces(dynamics, t, q, u, *contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt))
 
 
 def _forces_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> Forces:
     dynamics = Dynamics.of(system, t, q, u)
     laws = dynamics.laws
-    at_rest_or_start, zero_slip = contact_state(dynamics, t, q, u)
+    at_rest_or_start, zero_slip = contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
     closed = (P_N > 0.0) | at_rest_or_start
     inside = laws.set.norm(P_F / laws.scale) < (1.0 - 1e-9) * laws.radii(P_N, dt)
     return _forces(dynamics, t, q, u, closed, inside | zero_slip)

@@ -235,20 +235,19 @@ def _loop(
 
 
 @eqx.filter_jit
-def begin(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array):
+def begin(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, key: str):
     dynamics = Dynamics.of(system, t0, q, u)
     carry, forces = _first(dynamics, method, control, t0, t1, q, u)
-    return carry, start_values(dynamics, t0, q, u), forces
+    return dynamics, carry, start_values(dynamics, t0, q, u), forces
 
 
 @eqx.filter_jit
-def chunk(system: System, method: Method, control: SwitchingPoints, t1, carry: Adjusted, patient: bool, most):
-    dynamics = Dynamics.of(system, carry.accepted.t_E, carry.accepted.row.q, carry.accepted.row.u)
+def chunk(dynamics: Dynamics, method: Method, control: SwitchingPoints, t1, carry: Adjusted, patient: bool, most, key: str):
     return _loop(dynamics, method, control, t1, patient, carry, CHUNK, most)
 
 
 @eqx.filter_jit
-def whole(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, n: int):
+def whole(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, n: int, key: str):
     """All steps at once, for tracing: n rows, of which those past the end repeat it."""
     dynamics = Dynamics.of(system, t0, q, u)
     ok = start_is_consistent(start_values(dynamics, t0, q, u))
@@ -275,5 +274,6 @@ def padded(kept: Kept, count: Array, n: int, carry: Adjusted) -> Kept:
         P=tuple(fill(P, 0.0) for P in kept.row.P),
         newton_iterations=fill(kept.row.newton_iterations, 0),
         fixed_point_iterations=fill(kept.row.fixed_point_iterations, 0),
+        printed=fill(kept.row.printed, False),
     )
     return jax.tree.map(nan, kept._replace(row=quiet, order=fill(kept.order, 0)))

@@ -100,8 +100,16 @@ class System(eqx.Module):
 class LagrangianSystem(System):
     """Write T(t, q, u), V(t, q) and optionally other forces f(t, q, u); M, h and energy follow by autodiff.
 
-    Lagrange's equations with q_dot = u:  d/dt dT/du - dT/dq + dV/dq = f.
+    Lagrange's equations with q_dot = u:  d/dt dT/du - dT/dq + dV/dq = f. T may have terms linear in u.
     """
+
+    def __check_init__(self):
+        for name in ("B", "beta"):
+            if getattr(type(self), name) is not getattr(System, name):
+                raise TypeError(
+                    f"{type(self).__name__} defines {name}, but an ss.LagrangianSystem has q_dot = u: its equations would be"
+                    " wrong. Write M and h of an ss.System instead"
+                )
 
     def T(self, t: Any, q: Array, u: Array) -> Float[Array, ""]:
         raise NotImplementedError(f"{type(self).__name__} must define T(t, q, u)")
@@ -116,11 +124,14 @@ class LagrangianSystem(System):
         # T is quadratic in u: its Hessian is the same at any u.
         return jax.hessian(lambda u: self.T(t, q, u))(jnp.zeros(q.shape[0]))
 
+    def momentum(self, t: Any, q: Array, u: Array) -> Float[Array, " nu"]:
+        """pi = dT/du."""
+        return jax.grad(self.T, argnums=2)(jnp.asarray(t, dtype=float), q, u)
+
     def h(self, t, q, u):
         t = jnp.asarray(t, dtype=float)
-        momentum = jax.grad(self.T, argnums=2)
         # d/dt dT/du at fixed u: what remains of Lagrange's left-hand side beside M u_dot.
-        _, momentum_rate = jax.jvp(lambda t, q: momentum(t, q, u), (t, q), (jnp.ones(()), u))
+        _, momentum_rate = jax.jvp(lambda t, q: self.momentum(t, q, u), (t, q), (jnp.ones(()), u))
         return jax.grad(self.T, argnums=1)(t, q, u) - momentum_rate - jax.grad(self.V, argnums=1)(t, q) + self.f(t, q, u)
 
     def energy(self, t: Any, q: Array, u: Array) -> Float[Array, ""]:

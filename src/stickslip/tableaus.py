@@ -17,13 +17,17 @@ from numpy.polynomial import Polynomial
 
 @dataclass(frozen=True, eq=False)
 class ButcherTableau:
-    """c | A over b, with embedded weights where there are any."""
+    """c | A over b, with embedded weights where there are any.
+
+    Rows of A sum to c, except in the second tableau of a partitioned pair, which takes the c of the first (``paired``).
+    """
 
     name: str
     A: np.ndarray
     b: np.ndarray
     c: np.ndarray
     embedded: np.ndarray | None = field(default=None)
+    paired: bool = field(default=False)
 
     def __post_init__(self):
         s = len(self.b)
@@ -31,6 +35,9 @@ class ButcherTableau:
             raise ValueError(f"{self.name}: shapes of A {self.A.shape}, b ({s},) and c {self.c.shape} do not fit")
         if not np.isclose(self.b.sum(), 1.0, atol=1e-12):
             raise ValueError(f"{self.name}: the weights sum to {self.b.sum()}, not to 1")
+        sums = self.A.sum(axis=1)
+        if not self.paired and not np.allclose(sums, self.c, rtol=0, atol=1e-11):
+            raise ValueError(f"{self.name}: the rows of A sum to {sums}, not to c = {self.c}")
         if self.embedded is not None and not np.isclose(self.embedded.sum(), 1.0, atol=1e-12):
             raise ValueError(f"{self.name}: the embedded weights do not sum to 1")
 
@@ -168,7 +175,7 @@ def lobatto_iiib(stages: int) -> ButcherTableau:
     V = np.vander(c, stages, increasing=True).T * b  # V[k, i] = b_i c_i^(k-1)
     A = np.linalg.solve(V, b * (1 - c[None, :] ** k[:, None]) / k[:, None])
     A[:, 0], A[:, -1] = b[0], 0.0  # exact by D(s), (5.20)
-    return ButcherTableau(f"Lobatto IIIB, s = {stages}", A, b, c)
+    return ButcherTableau(f"Lobatto IIIB, s = {stages}", A, b, c, paired=True)
 
 
 @cache

@@ -57,6 +57,7 @@ VARIABLES = {
     "newton_iterations": _Variable(("step", "solve"), "Newton iterations", "1"),
     "fixed_point_iterations": _Variable(("step", "solve"), "fixed-point iterations", "1"),
     "residual": _Variable(("step", "solve"), "residual of the solve", "1"),
+    "mode_failed": _Variable(("step", "interaction"), "whether friction was as printed though contact persisted"),
     "attempts": _Variable((), "steps that were computed", "1"),
     "steps": _Variable((), "steps that were kept", "1"),
     "dt": _Variable(("t",), "the step that ends at t", "s"),
@@ -76,8 +77,6 @@ def values_of(sol: Solution) -> dict[str, Any]:
     """By name, everything that is there."""
     if is_traced(sol):
         raise TypeError("inside jit, vmap or a derivative there are no numbers yet: return the solution first")
-    if np.ndim(sol.t) != 1:
-        raise ValueError(f"a batch of {len(sol.t)} solutions: take one at a time, jax.tree.map(lambda a: a[0], solutions)")
     own = {name: getattr(sol, name) for name in VARIABLES if name not in (*STATISTICS, *DERIVED)}
     statistics = {name: getattr(sol.stats, name) for name in STATISTICS}
     derived = {"dt": sol.dt, "g_N": sol.g_N(), "energy": sol.energy() if sol.has_energy else None}
@@ -132,18 +131,25 @@ def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
     known = Labels.of(system, sol.q.shape[1], sol.u.shape[1], n_N)
     labels = {"coordinate": known.coordinates, "velocity": known.velocities, "contact": known.contacts}
     labels["friction"] = tuple(_friction_labels(system, known.contacts))
+    labels["interaction"] = tuple(Label(name) for name in interactions(system, known.contacts))
     if sol.state is not None:
         reservoirs = range(sol.state.shape[1] - n_N)
         labels["law"] = (*(Label(c.name) for c in known.contacts), *(Label(f"friction {i}") for i in reservoirs))
     return labels
 
 
+def interactions(system: System, contacts: tuple[Label, ...]) -> list[str]:
+    """What the laws of a system are called: contacts, then friction elements."""
+    with unchecked():
+        laws = system.laws
+    return [label.name for label in contacts] + [f"element {i}" for i in range(len(laws) - len(contacts))]
+
+
 def _friction_labels(system: System, contacts: tuple[Label, ...]) -> Iterator[Label]:
     """As P_F is ordered: a contact's laws count their components by kind."""
     with unchecked():
         laws = system.laws
-    owners = [label.name for label in contacts] + [f"element {i}" for i in range(len(laws) - len(contacts))]
-    for owner, law in zip(owners, laws, strict=True):
+    for owner, law in zip(interactions(system, contacts), laws, strict=True):
         seen: Counter[str] = Counter()
         for friction in law.friction if isinstance(law, Contact) else (law,):
             for kind, unit in _components(friction):

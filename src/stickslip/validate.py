@@ -1,9 +1,13 @@
 """Bad input is refused at the door, with the offending name and value."""
 
+import contextlib
 import difflib
 import math
+import os
 import reprlib
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -11,18 +15,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .derive import Dynamics
+from .derive import Directions, Dynamics, Near
 from .laws import Contact, FrictionElement, StackedLaws, unchecked
 from .linalg import spd_solve
+from .scales import START
 from .system import Label, System
-
-TOLERANCE = 1e-8  # by how much a start may violate a constraint
 
 
 def as_parameters(system: System) -> System:
     """Python floats become arrays: a new value of a parameter must not mean a new compilation."""
     if not isinstance(system, System):
         raise TypeError(f"system must be a stickslip.System, got {type(system).__name__}")
+    for name in ("M", "h", "B", "beta", "g", "gamma", "g_N", "gamma_F"):
+        if not callable(getattr(system, name)):
+            raise TypeError(
+                f"{type(system).__name__}.{name} is a value, {getattr(system, name)!r}, and hides the function {name} of a"
+                " system: give that parameter another name"
+            )
     return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float) else x, system)
 
 
@@ -56,6 +65,38 @@ def check_times(t0: Any, t1: Any, dt: Any) -> None:
         raise ValueError(f"dt must be positive, got {dt}")
     if t1 <= t0:
         raise ValueError(f"t1 must be larger than t0, got t0 = {t0} and t1 = {t1}")
+
+
+def check_rows(system: System, n_solves: int, rows: int, dt: float, times: tuple[float, float], q: Array, u: Array) -> None:
+    """Refuses a run whose rows cannot be told apart in time, or do not fit into memory."""
+    t0, t1 = times
+    if max(abs(t0), abs(t1)) + dt / 2 in (t0, t1, -t0, -t1):
+        raise ValueError(f"dt = {dt:g} vanishes beside t0 = {t0:g} and t1 = {t1:g}: times are known to 16 digits only")
+    if rows < MANY_ROWS:
+        return
+    laws, t = StackedLaws.of(system.laws), jnp.asarray(t0)
+    bilateral = sum(jax.eval_shape(_as_array(f), *args).size for f, args in ((system.g, (t, q)), (system.gamma, (t, q, u))))
+    numbers = 1 + q.shape[0] + u.shape[0] + bilateral + laws.n_N + laws.n_F + 3 * n_solves
+    need, free = 2 * 8 * numbers * rows, _free_memory()  # chunks, then all of them
+    what = f"{rows:.3g} steps of dt = {dt:g}: their rows need about {need / 1e9:.3g} GB of memory"
+    if free is not None and need > free:
+        raise ValueError(f"{what}, {free / 1e9:.3g} GB are free: use a larger dt, a shorter t1 - t0 or max_steps")
+    if need > 1e9 and not is_traced(q, u):
+        print(f"stickslip: {what}", file=sys.stderr)
+
+
+MANY_ROWS = 1_000_000
+
+
+def _free_memory() -> float | None:
+    """In bytes; None where nobody says."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable"):
+                return 1024.0 * float(line.split()[1])
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    return None
 
 
 def _vector(name: str, value: Any) -> Array:
@@ -184,6 +225,11 @@ def _kind(system: System, q: Array, u: Array) -> Any:
     return key
 
 
+def _friction_velocities(law: Contact | FrictionElement) -> int:
+    frictions = law.friction if isinstance(law, Contact) else (law,)
+    return sum(len(ball.scales) for f in frictions for ball in f.balls())
+
+
 def _place(i: int, law: Contact | FrictionElement) -> str:
     return f"contact {i}" if isinstance(law, Contact) else f"friction element laws[{i}]"
 
@@ -199,34 +245,53 @@ def _why(name: str, system: System, shape: tuple[int, ...]) -> str:
     if name == "gamma_F":
         parts = []
         for i, law in enumerate(system.laws):
-            frictions = law.friction if isinstance(law, Contact) else (law,)
-            n = sum(len(ball.scales) for f in frictions for ball in f.balls())
-            parts.append(f"{_place(i, law)} has {n}")
+            parts.append(f"{_place(i, law)} has {_friction_velocities(law)}")
         return ": friction velocities of the laws are " + ", ".join(parts)
     return f" for q0 with {shape[0] if shape else 0} and u0 entries as given" if name in ("M", "h", "B", "beta") else ""
 
 
-def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, Array]:
+def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, Any]:
     """Everything about a start that can be wrong."""
-    system = dynamics.system
-    g_dot, gamma, g_N_dot, gamma_F = dynamics.split(dynamics.velocities(t, q, u))
+    system, at = dynamics.system, Directions.at(dynamics, t, q)
+    near = Near.of(dynamics, t, q, u, at)
+    g_dot, gamma, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
+    g_dot_near, gamma_near, g_N_dot_near, _ = dynamics.split(near.velocity)
+    affine = jnp.stack([_is_affine(dynamics, t, q, at, v) for v in _trial_velocities(dynamics, u)]).all(axis=0)
     return {
         "M": dynamics.M(t, q), "h": dynamics.h(t, q, u), "B": jnp.asarray(system.B(t, q)),
         "beta": jnp.asarray(system.beta(t, q)), "g": jnp.asarray(system.g(t, q)), "g_dot": g_dot, "gamma": gamma,
         "g_N": jnp.asarray(system.g_N(t, q)), "g_N_dot": g_N_dot, "gamma_F": gamma_F,
         "in_range": dynamics.laws.in_range(),
+        "gamma_is_affine": dynamics.split(affine)[1], "gamma_F_is_affine": dynamics.split(affine)[3],
+        "near": {
+            "g": near.start[: dynamics.n_g], "g_dot": g_dot_near, "gamma": gamma_near,
+            "g_N": near.start[dynamics.n_g :], "closed": near.closed[dynamics.n_g :], "g_N_dot": g_N_dot_near,
+        },
     }  # fmt: skip
 
 
-def start_is_consistent(v: dict[str, Array]) -> Array:
+def _trial_velocities(dynamics: Dynamics, u: Array) -> tuple[Array, ...]:
+    """The start's own, and two of its energy (or of energy one) with other signs and shares."""
+    K = dynamics.energy_norm(u)
+    j, size = jnp.arange(u.shape[0]), dynamics.mobility * jnp.where(K > 0.0, K, 1.0)
+    return u, size * jnp.where(j % 2 == 0, 1.0 + 0.1 * j, -0.7), -size * jnp.where(j % 3 == 0, 0.3, 1.1 + 0.07 * j)
+
+
+def _is_affine(dynamics: Dynamics, t: Array, q: Array, at: Directions, u: Array) -> Array:
+    """Whether velocities are W^T u + chi for this u too."""
+    terms = at.scales(u).speed + jnp.abs(dynamics.velocities(t, q, u))
+    return jnp.abs(dynamics.velocities(t, q, u) - at.velocities(u)) <= START * terms
+
+
+def start_is_consistent(v: dict[str, Any]) -> Array:
     """The checks of `check_start` as one flag that can be traced."""
-    ok = v["in_range"]
+    ok, near = v["in_range"] & jnp.all(v["gamma_is_affine"]) & jnp.all(v["gamma_F_is_affine"]), v["near"]
     for name in ("g", "g_dot", "gamma"):
-        ok &= jnp.all(jnp.abs(v[name]) <= TOLERANCE)
-    ok &= jnp.all(v["g_N"] >= -TOLERANCE) & jnp.all((v["g_N"] > TOLERANCE) | (v["g_N_dot"] >= -TOLERANCE))
+        ok &= jnp.all(jnp.abs(v[name]) <= near[name])
+    ok &= jnp.all(v["g_N"] >= -near["g_N"]) & jnp.all((v["g_N"] > near["closed"]) | (v["g_N_dot"] >= -near["g_N_dot"]))
     ok &= jnp.all(jnp.isfinite(spd_solve(v["M"], v["h"][:, None])))
     ok &= jnp.all(jnp.abs(v["M"] - v["M"].T) <= 1e-8 * jnp.max(jnp.abs(v["M"]), initial=0.0))
-    return ok & jnp.all(jnp.array([jnp.all(jnp.isfinite(value)) for value in v.values()]))
+    return ok & jnp.all(jnp.array([jnp.all(jnp.isfinite(value)) for value in jax.tree.leaves(v)]))
 
 
 def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Array, Array, bool]:
@@ -239,9 +304,17 @@ def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = N
     return q, u, traced
 
 
-def check_start(values: dict[str, Array], t0: float) -> None:
+def friction_owners(system: System) -> list[str]:
+    """To which law each friction velocity belongs."""
+    with unchecked():
+        stated = system.laws
+    return [_place(i, law) for i, law in enumerate(stated) for _ in range(_friction_velocities(law))]
+
+
+def check_start(values: dict[str, Any], t0: float, friction_owners: Sequence[str] = ()) -> None:
     """Refuses a start, naming what is wrong with it."""
-    v = {name: np.asarray(value) for name, value in values.items()}
+    v = {name: np.asarray(value) for name, value in values.items() if name != "near"}
+    near = {name: np.asarray(value) for name, value in values["near"].items()}
     for name, value in v.items():
         if not np.all(np.isfinite(value)):
             raise ValueError(f"{name} is not finite at the start (t = {t0}): {value}")
@@ -253,13 +326,21 @@ def check_start(values: dict[str, Array], t0: float) -> None:
         raise ValueError(f"M is not positive definite at the start (t = {t0}): smallest eigenvalue {eigenvalues.min()}")
     if not v["in_range"]:
         raise ValueError("a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0")
+    for name, owners in (("gamma", ()), ("gamma_F", friction_owners)):
+        for i in np.flatnonzero(~v[f"{name}_is_affine"]):
+            of = f" ({owners[int(i)]})" if owners else ""
+            raise ValueError(
+                f"{name}[{i}]{of} is not affine in u: its derivative by u changes with u. Velocities of constraints and of"
+                " friction are W(t, q)^T u + chi(t, q); a force that depends on them otherwise belongs to h"
+            )
     for name in ("g", "g_dot", "gamma"):
-        for i in np.flatnonzero(np.abs(v[name]) > TOLERANCE):
-            raise ValueError(f"the start violates {name}[{i}] = 0: it is {v[name][i]:.3e} (at most {TOLERANCE} is allowed)")
+        for i in np.flatnonzero(np.abs(v[name]) > near[name]):
+            allowed = f"at most {near[name][i]:.1e} is allowed, {START:g} of what it is the sum of"
+            raise ValueError(f"the start violates {name}[{i}] = 0: it is {v[name][i]:.3e} ({allowed})")
     for k, gap in enumerate(v["g_N"]):
-        if gap < -TOLERANCE:
+        if gap < -near["g_N"][k]:
             raise ValueError(f"the start penetrates: g_N[{k}] = {gap:.3e}")
-        if gap <= TOLERANCE and v["g_N_dot"][k] < -TOLERANCE:
+        if gap <= near["closed"][k] and v["g_N_dot"][k] < -near["g_N_dot"][k]:
             raise ValueError(
                 f"contact {k} is closed at the start but approaches: g_N[{k}] = {gap:.3e},"
                 f" g_N_dot[{k}] = {v['g_N_dot'][k]:.3e}; start after the impact, or a little above it"

@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..derive import Dynamics
+from ..derive import Directions, Dynamics
 from ..laws import ActiveSet
 from ..linalg import matmul
 from ..results import RESULTS, first_failure
+from ..scales import Scales
 from ..solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 
 
@@ -25,6 +26,7 @@ class Step(NamedTuple):
     memory: Any
     solves: tuple[Solve, ...]
     separated: Any = None  # forces and impulses, where the scheme tells them apart
+    printed: Any = None  # balls that had the printed friction law where the scheme has a better one
 
 
 class Tolerances(NamedTuple):
@@ -101,45 +103,44 @@ def restitution(dynamics: Dynamics) -> Float[Array, " n_y"]:
     return jnp.concatenate([jnp.zeros(dynamics.n_bilateral), dynamics.laws.e_N, dynamics.laws.e_F])
 
 
-class Directions(NamedTuple):
-    """Force directions of a position, and how percussions act along them."""
+def on_position_level(dynamics: Dynamics, scales: Scales, dt) -> Scales:
+    """Of rows in which g and N are gaps: velocities act over dt, and the terms of a gap cancel."""
+    some = jnp.ones(dynamics.rows_of_gaps.shape)
+    return scales._replace(span=dynamics.spread_gaps(dt * some, 1.0), gap=dynamics.spread_gaps(dynamics.gap_terms, 0.0))
 
-    W: Float[Array, "nu n_y"]
-    chi: Float[Array, " n_y"]
-    L: Float[Array, "nu n_y"]  # M^-1 W
-    rho: ProxParameters
 
-    @classmethod
-    def at(cls, dynamics: Dynamics, t, q: Array) -> "Directions":
-        W, chi = dynamics.directions(t, q)
-        L = dynamics.solve_M(t, q, W)
-        return cls(W, chi, L, ProxParameters.estimate(dynamics.laws, dynamics.n_bilateral, W, L))
-
-    def velocities(self, u: Array) -> Float[Array, " n_y"]:
-        return self.W.T @ u + self.chi
+def percussion_slack(dynamics: Dynamics, G: Array, dt, stages: Solve, impact: Solve | None) -> Float[Array, " n_y"]:
+    """By how much percussions may be off, for what the solvers were asked: on position level, and in an impact."""
+    some = jnp.ones(dynamics.rows_of_gaps.shape)
+    allowed = dynamics.worst_of_stages(stages.tolerance) / dynamics.spread_gaps(dt * some, 1.0)
+    if impact is not None:
+        allowed = allowed + impact.tolerance
+    return allowed / jnp.where(G > 0.0, G, jnp.inf)
 
 
 def impact_problem(
     dynamics: Dynamics,
-    W: Float[Array, "nu n_y"],
-    L: Float[Array, "nu n_y"],
-    chi: Float[Array, " n_y"],
+    at: Directions,
     u_free: Float[Array, " nu"],
     gamma_minus: Float[Array, " n_y"],
     closed: Bool[Array, " n_N"],
     before: Float[Array, " n_y"],
     duration,
-    rho: ProxParameters,
     law: Callable[[Inclusions], Inclusions] = lambda printed: printed,
+    speed: Any = 0.0,
 ) -> VelocityProblem:
     """The impact law of a whole step, in normal and tangential direction: xi in N_C(-(before + y)).
 
     S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus. ``law`` may put another
-    friction law in the place of the printed one.
+    friction law in the place of the printed one; ``speed``: of the rows at the start of the step.
     """
-    laws = dynamics.laws
+    laws, b = dynamics.laws, dynamics.n_bilateral
     may_stick = jnp.ones(laws.set.count, dtype=bool)
+    rebound = restitution(dynamics) * gamma_minus
+    scales = at.scales(u_free)
+    scales = scales._replace(speed=scales.speed + jnp.abs(rebound) + speed)
+    rho = ProxParameters.of(laws, b, at.G)
     return VelocityProblem(
-        law(Inclusions(laws, closed, may_stick, rho, jnp.asarray(duration), before, dynamics.n_bilateral)),
-        u_free, L, W, chi + restitution(dynamics) * gamma_minus, matmul(W.T, L),
+        law(Inclusions(laws, closed, may_stick, rho, jnp.asarray(duration), before, scales, b)),
+        u_free, at.L, at.W, at.chi + rebound, matmul(at.W.T, at.L),
     )  # fmt: skip

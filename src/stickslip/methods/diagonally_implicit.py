@@ -62,6 +62,15 @@ class StageByStage(Method):
 
     def __check_init__(self):
         checked_friction(self)
+        tableau, name = self.tableau, type(self).__name__
+        implicit = np.diag(tableau.A)[1 if tableau.explicit_first_stage else 0 :]
+        for holds, what in (
+            (tableau.diagonally_implicit, "diagonally implicit: A must be lower triangular"),
+            (tableau.stiffly_accurate, "stiffly accurate: the last row of A must be b"),
+            (np.all(np.abs(implicit) > 1e-12), "implicit after an explicit first stage: a_ii must not be 0"),
+        ):
+            if not holds:
+                raise ValueError(f"{name}: {tableau.name} is not {what}")
 
     @property
     def tableau(self) -> ButcherTableau:
@@ -72,7 +81,7 @@ class StageByStage(Method):
         return self.tableau.stages + (1 if self.projected else 0)
 
     def init(self, dynamics, t, q, u, dt):
-        memory, force = start(dynamics, t, q, u), jnp.zeros(dynamics.n_y)
+        memory, force = start(dynamics, t, q, u, dt), jnp.zeros(dynamics.n_y)
         closed, may_stick = contact_state(dynamics, t, q, u)
         result = RESULTS.successful
         if self._explicit_first:
@@ -98,17 +107,24 @@ class StageByStage(Method):
         carried, memory = memory, memory.memory
         tableau, s = self.tableau, self.tableau.stages
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
-        n_y = dynamics.n_y
         first = 1 if self._explicit_first else 0
         one = jnp.ones((1, 1))
-        a = tableau.A[-1, -1]  # the same in all implicit stages
-        motion = MotionInverse.at(dynamics, jnp.asarray(t)[None], q[None], u[None], dt, a * one, a * one)
+
+        def linearised(a):
+            return MotionInverse.at(dynamics, jnp.asarray(t)[None], q[None], u[None], dt, a * one, a * one)
+
+        # Most tableaus have one diagonal entry, and one inverse does for all stages.
+        diagonal = np.diag(tableau.A)[first:]
+        shared = linearised(diagonal[0]) if np.all(diagonal == diagonal[0]) else None
 
         def stage(history, i):
             """Stage i from dQ, dU, dPi of the stages before; theirs to come are zero."""
             dQ, dU, dPi = history
+            a = diagonal[0] if np.all(diagonal == diagonal[0]) else A[i, i]
+            motion = linearised(a) if shared is None else shared
             q_base, u_base, offset = q + A[i] @ dQ, u + A[i] @ dU, A[i] @ dPi
-            inclusions = stage_inclusions(dynamics, memory.rho, dt, (np.array([a]), np.ones(1)), (c[i] * dt)[None], offset)
+            levers = jnp.reshape(a, (1,)), np.ones(1)
+            inclusions = stage_inclusions(dynamics, memory.scales, dt, levers, (c[i] * dt)[None], offset)
             inclusions = StagewiseInclusions.of(inclusions, modes, one / a, dt)
             stage = Stages(
                 inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one, one / a,
@@ -125,27 +141,22 @@ class StageByStage(Method):
             )
             return history, out
 
-        dQ, dU, dPi = jnp.zeros((s, dynamics.nq)), jnp.zeros((s, dynamics.nu)), jnp.zeros((s, n_y))
-        if self._explicit_first:
-            W, _ = dynamics.directions(t, q)
-            dPi = dPi.at[0].set(dt * carried.force)
-            impulse = dt * dynamics.h(t, q, u) + W @ dPi[0]
-            dU = dU.at[0].set(dynamics.solve_M(t, q, impulse[:, None])[:, 0])
-            dQ = dQ.at[0].set(dt * dynamics.q_dot(t, q, u))
         implicit = jnp.arange(first, s)
-        (dQ, dU, dPi), outs = jax.lax.scan(stage, (dQ, dU, dPi), implicit)
+        (_, _, dPi), outs = jax.lax.scan(stage, self._increments(dynamics, t, dt, q, u, carried), implicit)
         solves: list[Solve] = [jax.tree.map(lambda x, i=i: x[i], outs) for i in range(len(implicit))]
-        last = solves[-1]
+        last = solves[-1]._replace(tolerance=jnp.max(outs.tolerance, axis=0))
         q1, u1 = dynamics.normalize(last.x[: dynamics.nq]), last.x[dynamics.nq :]
         P = A[-1] @ dPi
-        u1, P, after, second = project(self.solver, dynamics, t1, dt, q1, u1, P, last.active, memory, modes, self.projected)
+        u1, P, after, second, slack = project(
+            self.solver, dynamics, t1, dt, u, q1, u1, P, last.active, last, memory, modes, self.projected
+        )
         memory, before = after, memory
         active = (second or (last,))[-1].active
         friction, force, result = dynamics.split(P)[3], dPi[-1] / dt, RESULTS.successful
         if self._explicit_first:
             kept = self._same_contact(dynamics, carried, active, friction, memory)
             force, result = jax.lax.cond(
-                kept, lambda: (force, result), lambda: self._fresh_force(dynamics, t1, q1, u1, active)
+                kept, lambda: (force, result), lambda: self._fresh_force(dynamics, t1, q1, u1, active, P, dt)
             )
             # The explicit stage counts as a solve of no iterations; it failed if its force could not be found.
             solves.insert(0, jax.tree.map(jnp.zeros_like, last)._replace(result=first_failure(carried.result, result)))
@@ -154,20 +165,30 @@ class StageByStage(Method):
         slips = [dynamics.gamma_F(t + c[first + i] * dt, *jnp.split(x, [dynamics.nq])) for i, x in enumerate(outs.x)]
         gamma_F = jnp.stack([*slips, dynamics.split(memory.gamma)[3]])
         closed = jnp.all(outs.active.normal, axis=0) & active.normal
-        return judged(step, dynamics, modes, before, closed, dynamics.rows_N(dPi), gamma_F, dt)
+        gain = float(1.0 / np.abs(diagonal).min())
+        return judged(step, dynamics, modes, before, closed, dynamics.rows_N(dPi), gamma_F, dt, slack, gain)
+
+    def _increments(self, dynamics, t, dt, q, u, carried: Carried) -> tuple[Array, Array, Array]:
+        """dQ, dU, dPi of the stages, where only those of an explicit first one are known."""
+        s = self.tableau.stages
+        dQ, dU, dPi = (jnp.zeros((s, n)) for n in (dynamics.nq, dynamics.nu, dynamics.n_y))
+        if not self._explicit_first:
+            return dQ, dU, dPi
+        W, _ = dynamics.directions(t, q)
+        impulse = dt * (dynamics.h(t, q, u) + W @ carried.force)
+        moved = dynamics.solve_M(t, q, impulse[:, None])[:, 0]
+        return dQ.at[0].set(dt * dynamics.q_dot(t, q, u)), dU.at[0].set(moved), dPi.at[0].set(dt * carried.force)
 
     def _same_contact(self, dynamics, carried: Carried, active, friction, memory: Memory) -> Array:
         """Whether the step neither opened, closed nor hit a contact, nor changed between stick, slip and slip back."""
         same = jnp.all(active.normal == carried.normal) & jnp.all(active.stick == carried.stick)
-        _, _, approach, _ = dynamics.split(carried.memory.gamma)
-        _, _, departure, _ = dynamics.split(memory.gamma)
-        at_rest = jnp.maximum(jnp.abs(approach), jnp.abs(departure)) < 1e-8
+        at_rest = carried.memory.contacts.resting & memory.contacts.resting
         quiet = at_rest | ~active.normal if self.projected else True  # without projection rates are never exactly zero
         turned = dynamics.laws.set.dot(friction, carried.friction) < 0.0
         return same & jnp.all(quiet) & ~jnp.any(turned)
 
-    def _fresh_force(self, dynamics, t, q, u, active) -> tuple[Array, Any]:
-        closed, may_stick = contact_state(dynamics, t, q, u)
+    def _fresh_force(self, dynamics, t, q, u, active, P, dt) -> tuple[Array, Any]:
+        closed, may_stick = contact_state(dynamics, t, q, u, P, dt)
         out = acceleration_level(dynamics, t, q, u, closed if self.projected else active.normal, may_stick, self.solver)
         return out.y, out.result
 

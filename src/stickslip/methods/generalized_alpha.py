@@ -34,12 +34,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ..derive import Directions
 from ..initial import acceleration_level, contact_state
 from ..laws import ActiveSet
 from ..results import RESULTS
+from ..scales import Scales
 from ..solvers import ProxParameters, Solver
-from .base import Directions, Method, Step, default_solver, restitution
-from .levels import Levels, Motion, Places, on_all_levels
+from .base import Method, Step, default_solver, restitution
+from .levels import Levels, Motion, Places, level_scales, on_all_levels
 from .spatial_friction import (
     Contacts,
     Friction,
@@ -57,7 +59,7 @@ class Memory(NamedTuple):
     a_bar: Array
     la: Array
     la_bar: Array
-    rho: ProxParameters
+    scales: Scales
     gamma: Array  # velocities of all rows
     dt: Array
     result: Any  # of what came before the first step
@@ -109,9 +111,10 @@ class GeneralizedAlpha(Method):
         moved = t + s, q + s * q_dot + s**2 / 2 * q_ddot, u + s * now.x
         then = acceleration_level(dynamics, *moved, closed, may_stick)
         usable = then.result == RESULTS.successful
-        at = Directions.at(dynamics, t, q)
+        at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
+        scales = at.scales(jnp.abs(u) + dt * jnp.abs(force[:, 0]))
         return Memory(
-            now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), at.rho, at.velocities(u),
+            now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), scales, at.velocities(u),
             jnp.asarray(dt), now.result, Contacts.of(closed, may_stick),
         )  # fmt: skip
 
@@ -147,11 +150,13 @@ class GeneralizedAlpha(Method):
         rebound = restitution(dynamics) * memory.gamma
         at = Places.of(dynamics)
         stacked = on_all_levels(laws)
+        rho = ProxParameters.of(laws, dynamics.n_bilateral, memory.scales.G)
         inclusions = Levels(
             stacked, jnp.ones(stacked.n_N, dtype=bool), jnp.ones(stacked.set.count, dtype=bool),
-            ProxParameters(jnp.tile(memory.rho.N, 3), jnp.tile(memory.rho.F, 2)),
+            ProxParameters(jnp.tile(rho.N, 3), jnp.tile(rho.F, 2)),
             jnp.concatenate([jnp.full(laws.set.count, dt), jnp.ones(laws.set.count)]),
-            jnp.zeros(at.total), at.bilateral, optional=jnp.any(modes.slip), rebound=dynamics.split(rebound)[3],
+            jnp.zeros(at.total), level_scales(dynamics, memory.scales, dt, rebound, memory.a), at.bilateral,
+            optional=jnp.any(modes.slip), rebound=dynamics.split(rebound)[3],
             slip=modes.slip, before=dynamics.split(before_u)[2:], c_u=c_u,
         )  # fmt: skip
         problem = Motion(
@@ -175,26 +180,27 @@ class GeneralizedAlpha(Method):
         q1, P, la = dynamics.normalize(q1), out.y[at.velocity], out.y[at.acceleration]
         end = Directions.at(dynamics, t1, q1)
         gamma_end = end.velocities(u1)
+        out = out._replace(rows=_worst_of_levels(dynamics, at, out.rows), tolerance=out.tolerance[at.velocity])
         by_level = out.active.normal.reshape(3, laws.n_N)
         active = ActiveSet(by_level[2], out.active.stick.reshape(2, laws.set.count)[0])
-        contacts = contacts_after(dynamics, modes, memory, active, gamma_end, sticks=False)
+        contacts = contacts_after(dynamics, modes, memory, active, end, u1, P, out.tolerance, sticks=False)
         after = Memory(
             a1,
             share * a1 + a_rest,
             la,
             share * la + la_rest,
-            end.rho,
+            end.scales_after(u1, u, P),
             gamma_end,
             jnp.asarray(dt),
             RESULTS.successful,
             contacts,
         )
         out = out._replace(result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result))
-        out = out._replace(rows=_worst_of_levels(dynamics, at, out.rows))
         step = Step(q1, u1, P, after, (out,), Separated(la, P - before_u - c_u * la))
         slip = dynamics.split(gamma_end)[3]
-        pushes = dynamics.rows_N(jnp.stack([P, la]))
-        return judged(step, dynamics, modes, memory, active.normal, pushes, slip[None], dt)
+        pushes = dynamics.rows_N(jnp.stack([P, dt * la]))
+        slack = out.tolerance / jnp.where(end.G > 0.0, end.G, jnp.inf)
+        return judged(step, dynamics, modes, memory, active.normal, pushes, slip[None], dt, slack)
 
 
 def _worst_of_levels(dynamics, at: Places, rows: Array) -> Array:

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from ..derive import Dynamics
 from ..laws import ActiveSet, StackedLaws
 from ..linalg import Eliminated, columns, eliminate, matmul, solve
+from ..scales import Scales
 from ..sets import Balls, NonPositive
 from ..solvers import Inclusions, Problem
 
@@ -47,12 +48,6 @@ class Places(NamedTuple):
         join = np.concatenate
         levels = join([g, N]), join([vb, vN, vF]), join([ab, aN, aF])
         return cls(*levels, np.argsort(join(levels)), n_g + 2 * n_b)
-
-
-def _rigid(dynamics: Dynamics) -> np.ndarray:
-    """The rows that have a position level: g and N."""
-    b = dynamics.n_bilateral
-    return np.r_[0 : dynamics.n_g, b : b + dynamics.laws.n_N]
 
 
 def on_all_levels(laws: StackedLaws) -> StackedLaws:
@@ -144,7 +139,9 @@ class Levels(Inclusions):
         slipping = -set_.expand(radius) * set_.direction(self._directions(stick, psi_F, mu_F))
         half = psi_F.shape[0] // 2
         given = jnp.concatenate([jnp.zeros(half, dtype=bool), ~set_.expand(stick)[:half]])
-        return jnp.concatenate([mu_b, mu_N, jnp.where(given, slipping, projected)])
+        mu_F = jnp.where(given, slipping, projected)
+        assumed = mu_F - self._slip_rows(psi_F, mu_N, mu_F)
+        return jnp.concatenate([mu_b, mu_N, jnp.where(self._expanded(self.slip), assumed, mu_F)])
 
 
 class ScaledFactors(NamedTuple):
@@ -152,6 +149,10 @@ class ScaledFactors(NamedTuple):
 
     scaled: Eliminated
     scale: Array
+
+    @property
+    def regular(self) -> Array:
+        return self.scaled.regular
 
     def apply(self, b: Array) -> Array:
         return self.scaled.apply(self.scale * b) / self.scale
@@ -163,6 +164,10 @@ class LevelFactors(NamedTuple):
     position: Eliminated
     velocity: Eliminated
     acceleration: Eliminated
+
+    @property
+    def regular(self) -> Array:
+        return self.position.regular & self.velocity.regular & self.acceleration.regular
 
 
 class Linearised(eqx.Module):
@@ -260,7 +265,7 @@ class Motion(Problem):
 
     def tangent(self, x, aux):
         d, at, L = self.dynamics, self.places, aux[1]
-        rigid = _rigid(d)  # K; the others are R
+        rigid = d.rows_of_gaps  # K; the others are R
         other = np.isin(np.arange(d.n_y), rigid, invert=True)
         none_K, none = jnp.zeros((d.nu, len(rigid))), jnp.zeros((d.nu, d.n_y))
         L_R = jnp.where(other, L, 0.0)
@@ -279,7 +284,7 @@ class Motion(Problem):
             return ScaledFactors(eliminate(S, self.inclusions.coupled(at.active), null_pivot), scale)
         W, L = at.aux
         G, places = matmul(W.T, L), self.places
-        rigid = _rigid(self.dynamics)
+        rigid = self.dynamics.rows_of_gaps
         moves = G[np.ix_(rigid, rigid)], G, G
         _, along = jax.linearize(lambda psi, mu: self.inclusions.residual(at.active, psi, mu), at.psi, at.y)
         coupled = self.inclusions.coupled(at.active)
@@ -359,9 +364,45 @@ class Motion(Problem):
         T = jnp.eye(nq + nu) - jnp.concatenate([self.c_q * self._B_times(J), self.c_u * J])
         return Linearised(J[:, :nq], J[:, nq:], solve(T, jnp.eye(nq + nu)))
 
-    def noise(self):
-        a, at = self.cancelled, self.places
-        B_a = a if self.B is None else jnp.abs(self.B) @ a
-        largest, factors = jnp.max(a, initial=0.0), (self.c_q, self.c_u, jnp.ones(()))
-        rows = [jnp.full(len(level), c * largest) for c, level in zip(factors, at.levels, strict=True)]
-        return jnp.concatenate([self.c_q * B_a, self.c_u * a, a, jnp.concatenate(rows)[at.order]])
+    @property
+    def motion_rows(self):
+        return self.dynamics.nq + 2 * self.dynamics.nu
+
+    def motion_sizes(self, x, y):
+        d, scales = self.dynamics, self.inclusions.scales
+        q, u, a = self.split_motion(x)
+        dt = 2.0 * self.half_step
+        energy = d.energy_norm(u) + scales.energy_norm(y)
+        k = self.cancelled
+        size = jnp.concatenate([jnp.abs(q - self.q_base), jnp.abs(u), jnp.abs(a)])
+        cancelling = jnp.concatenate([
+            jnp.abs(q) + jnp.abs(self.q_base) + dt * energy * d.reach + self.c_q * self._B_size(k),
+            jnp.abs(self.u_base) + energy * d.mobility + self.c_u * k,
+            k + energy / dt * d.mobility,
+        ])  # fmt: skip
+        return size, cancelling
+
+    def _B_size(self, x: Array) -> Array:
+        return x if self.B is None else jnp.abs(self.B) @ x
+
+
+def level_scales(dynamics: Dynamics, scales: Scales, dt, rebound: Array, acceleration: Array) -> Scales:
+    """Of all levels in solver order, from those of the velocities at the start and accelerations expected."""
+    at, gaps = Places.of(dynamics), dynamics.rows_of_gaps
+    n_g, n_y, one = len(gaps), dynamics.n_y, jnp.ones(())
+    speeds = (
+        scales.speed[gaps],
+        scales.speed + jnp.abs(rebound),
+        dt * jnp.sqrt(scales.G) * dynamics.energy_norm(acceleration),
+    )
+
+    def stacked(*levels):
+        return jnp.concatenate(levels)[at.order]
+
+    def by_level(position, velocity, acceleration):
+        return stacked(jnp.full(n_g, position), jnp.full(n_y, velocity), jnp.full(n_y, acceleration))
+
+    return Scales(
+        stacked(scales.G[gaps], scales.G, scales.G), by_level(dt, one, 1.0 / dt), stacked(*speeds),
+        stacked(dynamics.gap_terms, jnp.zeros(n_y), jnp.zeros(n_y)), by_level(1.0 / dt, one, dt),
+    )  # fmt: skip

@@ -11,8 +11,9 @@ The last column of â is zero: dPi_s moves only u_n+1, which is why position and
 shift between gaps and percussions. A contact is active as in the converged last stage, S1 (67).
 
 `integrated=True` puts the laws on integrated differences (5.29) instead: solvable too, but it loses orders.
-`form="momentum"` is S1's variational form, p_i = M(Q_i) U_i = p_n + sum_j â_ij (h + M_dot U + W dPi/h) h: the same for
-constant M, the same order otherwise; it needs q_dot = u.
+`form="momentum"` is S1's variational form for the momenta pi = dT/du (M u unless the system is a `LagrangianSystem`),
+pi_i = pi_n + sum_j â_ij ((dL/dq + f) h + W dPi), (44), (47), (63): the same for constant M, the same order otherwise, and
+symplectic for any M, which the form in velocities is not; it needs q_dot = u.
 
 Friction of contacts that persist, and gamma, are those of `spatial_friction`; as above with friction="integrated".
 
@@ -28,9 +29,10 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ..derive import Directions
 from ..solvers import Solver
 from ..tableaus import lobatto_iiia, lobatto_iiib
-from .base import Directions, Method, Step, default_solver, impact_problem
+from .base import Method, Step, default_solver, impact_problem, percussion_slack
 from .projected import Memory, start
 from .spatial_friction import (
     Friction,
@@ -72,7 +74,7 @@ class LobattoIIIAB(Method):
     def init(self, dynamics, t, q, u, dt):
         if self.form == "momentum" and not dynamics.identity:
             raise ValueError("LobattoIIIAB(form='momentum') needs q_dot = u: this system defines B or beta")
-        return start(dynamics, t, q, u)
+        return start(dynamics, t, q, u, dt)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         return settle(
@@ -95,11 +97,11 @@ class LobattoIIIAB(Method):
         A, A_hat = jnp.asarray(a), jnp.asarray(a_hat)
         share = jnp.asarray(a_hat[:-1].sum(axis=1)) if self.integrated else jnp.ones(s - 1)
         inclusions = stage_inclusions(
-            dynamics, memory.rho, dt, levers(a, a_hat, D, constrained), share * dt, jnp.zeros((s - 1) * dynamics.n_y)
+            dynamics, memory.scales, dt, levers(a, a_hat, D, constrained), share * dt, jnp.zeros((s - 1) * dynamics.n_y)
         )  # fmt: skip
         inclusions = StagewiseInclusions.of(inclusions, modes, jnp.eye(s - 1), dt)
         mixed = mixture(dynamics, modes, *self._rows) if self._stagewise else None
-        p = dynamics.M(t, q) @ u
+        p = dynamics.momentum(t, q, u)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess
         motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A_hat)
@@ -116,21 +118,26 @@ class LobattoIIIAB(Method):
         # velocity stage, (5.60)
         end = Directions.at(dynamics, t1, q1)
         gained = jnp.asarray(b) @ dU
-        u_free = dynamics.solve_M(t1, q1, (p + gained)[:, None])[:, 0] if momentum else u + gained
+        u_free = u + gained
+        if momentum:  # which is affine in u
+            at_rest = dynamics.momentum(t1, q1, jnp.zeros_like(u))
+            u_free = dynamics.solve_M(t1, q1, (p + gained - at_rest)[:, None])[:, 0]
         closed = first.active.normal.reshape(s - 1, dynamics.laws.n_N)
         _, _, _, slip = dynamics.split(end.velocities(U[-1]))
         impact = impact_problem(
-            dynamics, end.W, end.L, end.chi, u_free, memory.gamma, closed[-1], before, dt, end.rho,
-            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), b[-1] * dt, slip),
+            dynamics, end, u_free, memory.gamma, closed[-1], before, dt,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), b[-1] * dt, slip), memory.scales.speed,
         )  # fmt: skip
         second = self.solver.solve(impact, u_free, dt * memory.P - before)
         u1, P, gamma = second.x, before + second.y, end.velocities(second.x)
-        after = Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, memory, second.active, gamma))
+        contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, P, second.tolerance)
+        after = Memory(P / dt, end.scales_after(u1, u, P), gamma, contacts)
         step = Step(q1, u1, P, after, (first, second))
         dPi_N = dynamics.rows_N(jnp.concatenate([dPi[:-1], (second.y / b[-1])[None]]))
         gamma_F = stages.slips(Q, U, gamma)
         closed = jnp.all(closed, axis=0) & second.active.normal
-        return judged(step, dynamics, modes, memory, closed, dPi_N, gamma_F, dt)
+        slack, gain = percussion_slack(dynamics, end.G, dt, first, second), float(1.0 / b.min())
+        return judged(step, dynamics, modes, memory, closed, dPi_N, gamma_F, dt, slack, gain)
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

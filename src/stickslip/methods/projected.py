@@ -23,11 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..derive import Dynamics
+from ..derive import Directions, Dynamics
 from ..laws import ActiveSet
-from ..solvers import ProxParameters, Solve, Solver
+from ..scales import Scales
+from ..solvers import Solve, Solver
 from ..tableaus import ButcherTableau, lobatto_iiic, radau_iia
-from .base import Directions, Method, Step, default_solver, impact_problem
+from .base import Method, Step, default_solver, impact_problem, percussion_slack
 from .spatial_friction import (
     Contacts,
     Friction,
@@ -46,33 +47,40 @@ REFERENCE = "J. Breuling, thesis, University of Stuttgart, 2024, chapter 4 (S3);
 
 class Memory(NamedTuple):
     P: Array  # percussion over dt: the guess for the next step
-    rho: ProxParameters
+    scales: Scales
     gamma: Array  # velocities of all rows
     contacts: Contacts
 
 
-def start(dynamics: Dynamics, t, q, u) -> Memory:
-    at = Directions.at(dynamics, t, q)
-    return Memory(jnp.zeros(dynamics.n_y), at.rho, at.velocities(u), Contacts.at_start(dynamics, t, q, u))
+def start(dynamics: Dynamics, t, q, u, dt) -> Memory:
+    at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
+    moves = jnp.abs(u) + dt * jnp.abs(force[:, 0])
+    return Memory(jnp.zeros(dynamics.n_y), at.scales(moves), at.velocities(u), Contacts.at_start(dynamics, t, q, u))
 
 
 def project(
-    solver: Solver, dynamics: Dynamics, t1, dt, q1, u1, P, active: ActiveSet, memory: Memory, modes: Modes, projected: bool
-) -> tuple[Array, Array, Memory, tuple[Solve, ...]]:
-    """Stage 2: u+ and Dpi+ from U_s and DPi_s; without projection only what the next step must know."""
+    solver: Solver, dynamics: Dynamics, t1, dt, u, q1, u1, P, last: ActiveSet, stages: Solve, memory: Memory, modes: Modes,
+    projected: bool,
+) -> tuple[Array, Array, Memory, tuple[Solve, ...], Array]:  # fmt: skip
+    """Stage 2: u+ and Dpi+ from U_s and DPi_s; without projection only what the next step must know.
+
+    ``last``: the active set of the last stage. Also by how much percussions may be off.
+    """
     end = Directions.at(dynamics, t1, q1)
     solves: tuple[Solve, ...] = ()
+    active, allowed = last, dynamics.worst_of_stages(stages.tolerance)
     if projected:
         # A slipping ball is projected along its slip direction, so that constant reservoirs add nothing.
         _, _, _, slip = dynamics.split(end.velocities(u1))
         impact = impact_problem(
-            dynamics, end.W, end.L, end.chi, u1, memory.gamma, active.normal, P, dt, end.rho,
-            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), 0.0, slip),
+            dynamics, end, u1, memory.gamma, active.normal, P, dt,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), 0.0, slip), memory.scales.speed,
         )  # fmt: skip
         out = solver.solve(impact, u1, jnp.zeros_like(P))
-        u1, P, active, solves = out.x, P + out.y, out.active, (out,)
-    gamma = end.velocities(u1)
-    return u1, P, Memory(P / dt, end.rho, gamma, contacts_after(dynamics, modes, memory, active, gamma)), solves
+        u1, P, active, solves, allowed = out.x, P + out.y, out.active, (out,), out.tolerance
+    contacts = contacts_after(dynamics, modes, memory, active, end, u1, P, allowed)
+    slack = percussion_slack(dynamics, end.G, dt, stages, solves[0] if solves else None)
+    return u1, P, Memory(P / dt, end.scales_after(u1, u, P), end.velocities(u1), contacts), solves, slack
 
 
 class CoupledStages(Method):
@@ -86,6 +94,10 @@ class CoupledStages(Method):
 
     def __check_init__(self):
         checked_friction(self)
+        if not self.tableau.stiffly_accurate:
+            raise ValueError(
+                f"{type(self).__name__}: {self.tableau.name} is not stiffly accurate: the last row of A must be b"
+            )
 
     @property
     def degenerate(self) -> bool:
@@ -101,7 +113,7 @@ class CoupledStages(Method):
         return 2 if self.projected else 1
 
     def init(self, dynamics, t, q, u, dt):
-        return start(dynamics, t, q, u)
+        return start(dynamics, t, q, u, dt)
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         return settle(
@@ -114,7 +126,7 @@ class CoupledStages(Method):
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
         D, constrained = np.linalg.inv(tableau.A), tuple(range(s))
         inclusions = stage_inclusions(
-            dynamics, memory.rho, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
+            dynamics, memory.scales, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
         )  # fmt: skip
         # Integrated differences of a first stage at t_n have no length: nothing tells a closed contact from an open one.
         inclusions = StagewiseInclusions.of(inclusions, modes, jnp.asarray(D), dt, closing=bool(tableau.c[0] == 0.0))
@@ -131,12 +143,15 @@ class CoupledStages(Method):
         q1, u1, P = dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1]
         by_stage = first.active.normal.reshape(s, dynamics.laws.n_N)
         last = ActiveSet(by_stage[-1], first.active.stick.reshape(s, dynamics.laws.set.count)[-1])
-        u1, P, after, second = project(self.solver, dynamics, t1, dt, q1, u1, P, last, memory, modes, self.projected)
+        u1, P, after, second, slack = project(
+            self.solver, dynamics, t1, dt, u, q1, u1, P, last, first, memory, modes, self.projected
+        )
         step = Step(q1, u1, P, after, (first, *second))
         _, dPi, _ = stages.increments(Q, U, first.y)
         gamma_F = stages.slips(Q, U, after.gamma)
         closed = jnp.all(by_stage, axis=0) & (second[-1].active.normal if second else by_stage[-1])
-        return judged(step, dynamics, modes, memory, closed, dynamics.rows_N(dPi), gamma_F, dt)
+        gain = float(np.abs(D).sum(axis=1).max())
+        return judged(step, dynamics, modes, memory, closed, dynamics.rows_N(dPi), gamma_F, dt, slack, gain)
 
 
 class RadauIIA(CoupledStages):

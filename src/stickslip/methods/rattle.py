@@ -10,8 +10,8 @@
     xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for active contacts, P = 0 otherwise                          (32), (34)
 
 R = Delta P^1st and S = Delta P^2nd of the paper. A contact is active if it is so in the converged position stage,
-{r g_N - R_N <= 0} (S1 (67)): the sign of g_N itself is round-off there. Measured: order 2 in q and u while contacts
-persist, 1 across impacts and transitions; percussions order 1.
+{r g_N - R_N <= 0} (S1 (67)): the sign of g_N itself is round-off there. Measured: order 2 in q, u and the percussions of
+each step while contacts persist, 1 across impacts and transitions.
 
 Friction is that of `spatial_friction` where contacts persist: each half step opposes its own slip, sticking is
 gamma_F(q_n, u_n+1/2) + gamma_F(q_n+1, u_n+1/2) = 0, and gamma = 0 likewise. (34), (36), (29a) with friction="integrated".
@@ -28,10 +28,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..derive import Dynamics
+from ..derive import Directions, Dynamics
 from ..linalg import solve
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
-from .base import Directions, Method, Step, default_solver, impact_problem
+from .base import Method, Step, default_solver, impact_problem, on_position_level, percussion_slack
 from .spatial_friction import (
     Contacts,
     Friction,
@@ -67,6 +67,23 @@ class PositionStage(Problem):
     @property
     def nonlinear(self) -> bool:
         return self.dynamics.h_of_u or not self.dynamics.flat
+
+    @property
+    def motion_rows(self):
+        return self.dynamics.nu * self.dynamics.h_of_u + self.dynamics.nq * (not self.dynamics.flat)
+
+    def motion_sizes(self, x, y):
+        d, dt = self.dynamics, self.dt
+        q1, um = x[: d.nq], x[d.nq :]
+        sizes, cancelling = [], []
+        if d.h_of_u:
+            momentum = jnp.abs(d.M(self.t, self.q)) @ (jnp.abs(um) + jnp.abs(self.u))
+            sizes.append(momentum)
+            cancelling.append(momentum + jnp.abs(self.W) @ jnp.abs(y))
+        if not d.flat:
+            sizes.append(jnp.abs(q1 - self.q))
+            cancelling.append(jnp.abs(q1) + jnp.abs(self.q) + dt * d.reach * d.energy_norm(um))
+        return jnp.concatenate([jnp.zeros(0), *sizes]), jnp.concatenate([jnp.zeros(0), *cancelling])
 
     def correct(self, x, y):
         d, dt = self.dynamics, self.dt
@@ -104,9 +121,7 @@ class Memory(NamedTuple):
     """Everything at the end of a step that the next one starts with."""
 
     P: Array  # percussion over dt, a force: the guess for the next step, exact at rest
-    W: Array
-    L: Array
-    rho: ProxParameters
+    at: Directions
     gamma: Array  # velocities of all rows
     contacts: Contacts
 
@@ -123,7 +138,7 @@ class Rattle(Method):
     def init(self, dynamics, t, q, u, dt):
         at = Directions.at(dynamics, t, q)
         contacts = Contacts.at_start(dynamics, t, q, u)
-        return Memory(jnp.zeros(dynamics.n_y), at.W, at.L, at.rho, at.velocities(u), contacts)
+        return Memory(jnp.zeros(dynamics.n_y), at, at.velocities(u), contacts)
 
     def __check_init__(self):
         checked_friction(self)
@@ -137,18 +152,12 @@ class Rattle(Method):
     def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         laws, nq = dynamics.laws, dynamics.nq
         # first stage, (41)
-        W, L = memory.W, memory.L
+        W, L = memory.at.W, memory.at.L
         u_free = u + dt / 2 * dynamics.k(t, q, u)
         always, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
-        inclusions = Inclusions(
-            laws,
-            always,
-            sticky,
-            memory.rho.on_position_level(dt),
-            dt / 2,
-            jnp.zeros(dynamics.n_y),
-            dynamics.n_bilateral,
-        )
+        rho = ProxParameters.of(laws, dynamics.n_bilateral, memory.at.G).on_position_level(dt)
+        scales = on_position_level(dynamics, memory.at.scales(jnp.abs(u) + jnp.abs(u_free)), dt)
+        inclusions = Inclusions(laws, always, sticky, rho, dt / 2, jnp.zeros(dynamics.n_y), scales, dynamics.n_bilateral)
         inclusions = StagewiseInclusions.of(inclusions, modes, jnp.eye(1), dt / 2)
         mixed = mixture(dynamics, modes, *ROWS) if self.friction == "stagewise" else None
         stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, L, u_free, mixed)
@@ -158,21 +167,19 @@ class Rattle(Method):
         first = self.solver.solve(stage, guess, P / 2)
         q1, um, R = dynamics.normalize(first.x[:nq]), first.x[nq:], first.y
         # second stage, (43)
-        W1, chi1 = dynamics.directions(t1, q1)
-        terms = dynamics.solve_M(t1, q1, jnp.column_stack([dt / 2 * dynamics.h(t1, q1, um), W1]))
-        L1 = terms[:, 1:]
-        rho1 = ProxParameters.estimate(laws, dynamics.n_bilateral, W1, L1)
-        _, _, _, slip = dynamics.split(W1.T @ um + chi1)
+        end, gained = Directions.with_force(dynamics, t1, q1, dt / 2 * dynamics.h(t1, q1, um)[:, None])
+        _, _, _, slip = dynamics.split(end.velocities(um))
         impact = impact_problem(
-            dynamics, W1, L1, chi1, um + terms[:, 0], memory.gamma, first.active.normal, R, dt, rho1,
-            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), dt / 2, slip),
+            dynamics, end, um + gained[:, 0], memory.gamma, first.active.normal, R, dt,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), dt / 2, slip), scales.speed,
         )  # fmt: skip
         second = self.solver.solve(impact, um, P - R)
         u1, S = second.x, second.y
-        gamma = W1.T @ u1 + chi1
-        after = Memory((R + S) / dt, W1, L1, rho1, gamma, contacts_after(dynamics, modes, memory, second.active, gamma))
-        step = Step(q1, u1, R + S, after, (first, second))
+        contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, R + S, second.tolerance)
+        gamma = end.velocities(u1)
+        step = Step(q1, u1, R + S, Memory((R + S) / dt, end, gamma, contacts), (first, second))
         gamma_F = jnp.stack([dynamics.gamma_F(t, q, um), slip, dynamics.split(gamma)[3]])
         closed = first.active.normal & second.active.normal
         dPi_N = dynamics.rows_N(jnp.stack([R, S]))
-        return judged(step, dynamics, modes, memory, closed, dPi_N, gamma_F, dt)
+        slack = percussion_slack(dynamics, end.G, dt, first, second)
+        return judged(step, dynamics, modes, memory, closed, dPi_N, gamma_F, dt, slack)

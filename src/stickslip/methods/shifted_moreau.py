@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from ..derive import Dynamics
 from ..solvers import Solver
 from .base import Method, Step, default_solver
-from .moreau import velocity_step
+from .moreau import Memory, velocity_step
 
 
 class ShiftedMoreau(Method):
@@ -29,15 +29,15 @@ class ShiftedMoreau(Method):
     n_solves = 1
 
     def init(self, dynamics, t, q, u, dt):
-        return jnp.zeros(dynamics.n_y)
+        return Memory.at_start(dynamics, t, q, u)
 
     def resume(self, dynamics, t, q, u, dt, memory):
-        return memory  # only a guess
+        return memory  # a force, and what rests
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         q1 = dynamics.normalize(q + dt * dynamics.q_dot(t, q, u))  # (5.62)
-        out = velocity_step(self.solver, dynamics, t1, dt, q1, u, dt * memory)  # (5.63)
-        return Step(q1, out.x, out.y, out.y / dt, (out,))
+        out, after = velocity_step(self.solver, dynamics, t1, dt, q1, u, memory)  # (5.63)
+        return Step(q1, out.x, out.y, after, (out,))
 
 
 def shifted_start(system, q0, u0, dt, t0=0.0):

@@ -23,16 +23,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ..derive import Dynamics
+from ..derive import Directions, Dynamics
 from ..initial import contact_state
 from ..laws import ActiveSet
+from ..linalg import solve
 from ..results import RESULTS
+from ..scales import QUIET
 from ..solvers import Inclusions
 from ..trees import blank
 from .base import Step, result_of
 
 Friction = Literal["stagewise", "integrated"]
-QUIET = 1e-8  # a contact that approaches or leaves faster has an impact to obey, or is about to open
 LONGEST_WAIT = 6  # of a mode that does not hold: 2^6 - 1 steps
 
 
@@ -58,22 +59,24 @@ class Modes(NamedTuple):
 
 
 class Contacts(NamedTuple):
-    """What a step leaves to the next: contacts that are closed, balls that stick.
+    """What a step leaves to the next: contacts that are closed and at rest in normal direction, balls that stick.
+
+    (One that approaches or leaves has an impact to obey, or is about to open.)
 
     A ball whose mode did not hold tries again in the next step, as after any transition. Where it fails time after time
     (redundant contacts, whose percussions are not unique, may have no share that suits all cones) it waits 1, 3, 7, ...
     steps.
     """
 
-    closed: Bool[Array, " n_N"]
+    resting: Bool[Array, " n_N"]
     stick: Bool[Array, " n_balls"]
     failures: Int[Array, " n_balls"]  # in a row
     wait: Int[Array, " n_balls"]  # steps until the next attempt
 
     @classmethod
-    def of(cls, closed: Array, stick: Array) -> "Contacts":
+    def of(cls, resting: Array, stick: Array) -> "Contacts":
         none = jnp.zeros(stick.shape, dtype=int)
-        return cls(closed, stick, none, none)
+        return cls(resting, stick, none, none)
 
     @classmethod
     def at_start(cls, dynamics: Dynamics, t, q, u) -> "Contacts":
@@ -81,17 +84,15 @@ class Contacts(NamedTuple):
         return cls.of(*contact_state(dynamics, t, q, u))
 
 
-def persistent(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Bool[Array, " n_N"]:
-    """Contacts that are closed and at rest in normal direction when the step begins."""
-    _, _, g_N_dot, _ = dynamics.split(gamma)
-    return contacts.closed & (jnp.abs(g_N_dot) <= QUIET)
+def carried(dynamics: Dynamics, contacts: Contacts) -> Bool[Array, " n_balls"]:
+    """Balls with friction on contacts that rest in normal direction when the step begins."""
+    return dynamics.laws.of_balls(contacts.resting) & (dynamics.laws.coefficient > 0.0)
 
 
-def inherited(dynamics: Dynamics, contacts: Contacts, gamma: Array) -> Modes:
+def inherited(dynamics: Dynamics, contacts: Contacts) -> Modes:
     """(a): what the step before suggests."""
-    laws = dynamics.laws
-    carried = laws.of_balls(persistent(dynamics, contacts, gamma)) & (laws.coefficient > 0.0) & (contacts.wait == 0)
-    return Modes(carried & ~contacts.stick, carried & contacts.stick)
+    tried = carried(dynamics, contacts) & (contacts.wait == 0)
+    return Modes(tried & ~contacts.stick, tried & contacts.stick)
 
 
 def no_modes(dynamics: Dynamics) -> Modes:
@@ -117,19 +118,22 @@ class StagewiseInclusions(Inclusions):
             return printed
         repeated = modes.repeated(printed.laws.set.count // modes.slip.shape[0])
         return cls(
-            printed.laws, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
+            printed.laws, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset, printed.scales,
             printed.n_bilateral, printed.stages, jnp.any(modes.stagewise), repeated, measure, slip_duration, given,
             closing,
         )  # fmt: skip
 
     def active_set(self, psi, mu):
         printed = super().active_set(psi, mu)
-        normal = printed.normal
-        if self.closing:
-            contact = np.asarray(self.laws.contact_of, dtype=int)
-            mine = np.arange(self.laws.n_N)[:, None] == contact[None, :]
-            normal = normal | jnp.any(mine & self.modes.stagewise, axis=1)
-        return ActiveSet(normal, ~self.modes.slip & (self.modes.stick | printed.stick))
+        return ActiveSet(printed.normal | self._assumed(), ~self.modes.slip & (self.modes.stick | printed.stick))
+
+    def _assumed(self) -> Bool[Array, " n_N"]:
+        """Contacts that count as closed in any case."""
+        if not self.closing:
+            return jnp.zeros(self.laws.n_N, dtype=bool)
+        contact = np.asarray(self.laws.contact_of, dtype=int)
+        mine = np.arange(self.laws.n_N)[:, None] == contact[None, :]
+        return jnp.any(mine & self.modes.stagewise, axis=1)
 
     def measures(self, mu: Array) -> tuple[Array, Array]:
         """dPi_N and dPi_F of the stages, in solver order."""
@@ -141,14 +145,32 @@ class StagewiseInclusions(Inclusions):
 
         return of_stages(N), of_stages(F)
 
+    def opposed(self, psi: Array, N: Array) -> Array:
+        """dPi_F of slip, from dPi_N of the stages."""
+        laws = self.laws
+        along = laws.set.direction(self.split(psi)[2] if self.given is None else self.given)
+        return -laws.set.expand(laws.radii(N, self.slip_duration)) * along
+
     def residual(self, active, psi, mu):
         printed = super().residual(active, psi, mu)
-        laws = self.laws
         N, F = self.measures(mu)
-        along = laws.set.direction(self.split(psi)[2] if self.given is None else self.given)
-        slip = F + laws.set.expand(laws.radii(N, self.slip_duration)) * along
-        rest, rows = jnp.split(printed, [printed.shape[0] - laws.n_F])
-        return jnp.concatenate([rest, jnp.where(laws.set.expand(self.modes.slip), slip, rows)])
+        rest, rows = jnp.split(printed, [printed.shape[0] - self.laws.n_F])
+        slip = F - self.opposed(psi, N)
+        return jnp.concatenate([rest, jnp.where(self.laws.set.expand(self.modes.slip), slip, rows)])
+
+    def project(self, psi, mu, rho):
+        """What is assumed is not projected: stick and closed contacts are constraints, slip follows from dPi_N."""
+        _, psi_N, psi_F = self.split(psi)
+        _, old_N, old_F = self.split(mu)
+        mu_b, mu_N, mu_F = self.split(super().project(psi, mu, rho))
+        expand = self.laws.set.expand
+        mu_N = jnp.where(self._assumed(), old_N - rho.N * psi_N, mu_N)
+        mu_F = jnp.where(expand(self.modes.stick), old_F - expand(rho.F) * psi_F, mu_F)
+        N, _ = self.measures(jnp.concatenate([mu_b, mu_N, mu_F]))
+        r = self.measure.shape[0]
+        integrated = solve(self.measure, self.opposed(psi, N).reshape(r, -1)).reshape(-1)
+        slip = self.split(self.offset)[2] + integrated
+        return jnp.concatenate([mu_b, mu_N, jnp.where(expand(self.modes.slip), slip, mu_F)])
 
     def coupled(self, active):
         slips = jnp.concatenate([
@@ -183,44 +205,49 @@ class Outcome(NamedTuple):
 
 def judged(
     step: Step, dynamics: Dynamics, modes: Modes, before: Any, closed: Array, dPi_N: Float[Array, "k n_N"],
-    gamma_F: Float[Array, "k n_F"], dt
+    gamma_F: Float[Array, "k n_F"], dt, slack: Float[Array, " n_y"], gain: float = 1.0,
 ) -> Outcome:  # fmt: skip
     """(c): no impact anywhere; closed throughout, pushing, the whole step in its cone; in slip no stage slips backwards.
 
     ``before`` is the memory that the step began with. A contact that closes in the step may pass an impact on to any other,
     which then has the impact law to obey. Runge-Kutta methods with b_i >= 0 stay in the cone by themselves in slip; SDIRK3
-    and generalized-alpha have negative weights.
+    and generalized-alpha have negative weights. Percussions are known up to ``slack``, those of single stages up to ``gain``
+    times that: what is accepted follows from what the solver was asked for.
     """
     laws = dynamics.laws
     if not laws.set.count:
         return Outcome(step, modes.slip)
     _, _, P_N, P_F = dynamics.split(step.P)
+    _, _, slack_N, slack_F = dynamics.split(slack)
     _, _, _, slip = dynamics.split(before.gamma)
-    impact = jnp.any(~persistent(dynamics, before.contacts, before.gamma) & (P_N > 0.0))
-    size = jnp.max(jnp.abs(dPi_N), axis=0, initial=0.0)
-    pushes = laws.of_balls(closed & (P_N >= 0.0) & jnp.all(dPi_N >= -1e-10 * size, axis=0))
+    impact = jnp.any(~before.contacts.resting & (P_N > 0.0))
+    pushes = laws.of_balls(closed & (P_N >= 0.0) & jnp.all(dPi_N >= -gain * slack_N, axis=0))
     forwards = jnp.all(jnp.stack([laws.set.dot(g, slip) > 0.0 for g in gamma_F]), axis=0)
-    inside = laws.set.norm(P_F) <= laws.radii(P_N, dt) * (1.0 + 1e-12)
+    inside = laws.set.norm(P_F) <= laws.radii(P_N + slack_N, dt) + laws.set.largest(slack_F)
     return Outcome(step, pushes & inside & (forwards | modes.stick) & ~impact)
 
 
 def contacts_after(
-    dynamics: Dynamics, modes: Modes, before: Any, active: ActiveSet, gamma: Array, *, sticks: bool = True
-) -> Contacts:
+    dynamics: Dynamics, modes: Modes, before: Any, active: ActiveSet, at: Directions, u: Array, P: Array, tolerance: Array,
+    *, sticks: bool = True,
+) -> Contacts:  # fmt: skip
     """What is handed on: a ball sticks if its mode or the printed law says so and it does not move.
 
-    ``before`` is the memory that the step began with, ``modes`` are those of the last attempt; ``sticks``: whether the
-    method has a mode for balls that stick.
+    ``before`` is the memory that the step began with, ``modes`` are those of the last attempt; the step ended
+    at the position of ``at`` with u, percussions P and velocities solved to a ``tolerance``; ``sticks``: whether
+    the method has a mode for balls that stick.
     """
-    _, _, _, gamma_F = dynamics.split(gamma)
-    still = dynamics.laws.set.norm(gamma_F) <= QUIET
-    old = before.contacts
-    inherits = inherited(dynamics, old, before.gamma)
+    set_, old = dynamics.laws.set, before.contacts
+    _, _, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
+    _, _, zero_N, zero_F = dynamics.split(QUIET * at.scales(u).cancelling(P) + 2.0 * tolerance)
+    still = set_.norm(gamma_F) <= set_.largest(zero_F)
+    inherits = inherited(dynamics, old)
     tried = inherits.stagewise if sticks else inherits.slip
     failed = tried & ~modes.stagewise
     failures = jnp.where(modes.stagewise, 0, jnp.minimum(old.failures + failed, LONGEST_WAIT))
     wait = jnp.where(failed, 2**old.failures - 1, jnp.maximum(old.wait - 1, 0))
-    return Contacts(active.normal, still & (modes.stick | active.stick), failures, wait)
+    resting = active.normal & (jnp.abs(g_N_dot) <= zero_N)
+    return Contacts(resting, still & (modes.stick | active.stick), failures, wait)
 
 
 def settle(
@@ -228,13 +255,14 @@ def settle(
 ) -> Step:
     """(b)-(d): the step with the modes inherited, then without those that did not hold, until all others do.
 
-    ``before`` and ``sticks`` as in `contacts_after`; the printed law alone where the method is not ``stagewise``.
+    ``before`` and ``sticks`` as in `contacts_after`; the printed law alone where the method is not ``stagewise``. The step
+    says which balls had the printed law although their contact persisted.
     """
-    modes = inherited(dynamics, before.contacts, before.gamma) if stagewise else no_modes(dynamics)
+    modes = inherited(dynamics, before.contacts) if stagewise else no_modes(dynamics)
     if not sticks:
         modes = modes._replace(stick=jnp.zeros_like(modes.stick))
     if not modes.slip.shape[0]:
-        return attempt(modes).step
+        return attempt(modes).step._replace(printed=modes.slip)
     attempt = jax.jit(attempt)  # traced once, for its shapes and for the loop
     shapes = jax.eval_shape(attempt, modes)
 
@@ -255,4 +283,6 @@ def settle(
         )
         return Modes(modes.slip & keep, modes.stick & keep), step._replace(solves=solves), again
 
-    return jax.lax.while_loop(unsettled, make, (modes, blank(shapes.step), jnp.asarray(True)))[1]
+    final, step, _ = jax.lax.while_loop(unsettled, make, (modes, blank(shapes.step), jnp.asarray(True)))
+    wanted = carried(dynamics, before.contacts) & (sticks | ~before.contacts.stick) & stagewise
+    return step._replace(printed=wanted & ~final.stagewise)

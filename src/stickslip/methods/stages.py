@@ -14,6 +14,7 @@ number of iterations is at stake; derivatives of a run linearise the stages in f
 """
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -23,7 +24,9 @@ from jaxtyping import Array, Float
 
 from ..derive import Dynamics
 from ..linalg import columns, matmul, solve
+from ..scales import Scales
 from ..solvers import Inclusions, Problem, ProxParameters
+from .base import on_position_level
 
 
 def stage_order(n_stages: int, n_bilateral: int, n_N: int, n_F: int) -> np.ndarray:
@@ -49,7 +52,7 @@ class MotionInverse(eqx.Module):
     """
 
     whole: Array | None
-    noise: Array  # |H_xx| |x|: what cancels in the rows of phi
+    terms: Array  # |H_xx| |x|: what cancels in the rows of phi; zero where forces do not depend on positions
     of_U: Array | None  # None: the identity
     q_dot_q: Array
     q_dot_u: Array
@@ -78,20 +81,20 @@ class MotionInverse(eqx.Module):
             return (A[:, None, :, None] * jnp.swapaxes(J, 0, 1)[None]).reshape(s * J.shape[1], s * J.shape[2])
 
         f_q, f_u = jacobians(dynamics.q_dot)
-        no_noise = jnp.zeros(())
+        none = jnp.zeros(s * (nq + nu))
         if dynamics.free:
-            return cls(None, no_noise, None, f_q[0], f_u[0], dt * A)
+            return cls(None, none, None, f_q[0], f_u[0], dt * A)
         k_q, k_u = jacobians(dynamics.k)
         T_uu = jnp.eye(s * nu) - dt * spread(A_hat, k_u)
         if not dynamics.k_of_q:
-            return cls(None, no_noise, solve(T_uu, jnp.eye(s * nu)), f_q[0], f_u[0], dt * A)
+            return cls(None, none, solve(T_uu, jnp.eye(s * nu)), f_q[0], f_u[0], dt * A)
         T = jnp.block([
             [jnp.eye(s * nq) - dt * spread(A, f_q), -dt * spread(A, f_u)],
             [-dt * spread(A_hat, k_q), T_uu],
         ])  # fmt: skip
         x = jnp.concatenate([Q.reshape(-1), U.reshape(-1)])
-        noise = matmul(jnp.abs(T), jnp.abs(x)[:, None])[:, 0]
-        return cls(solve(T, jnp.eye(s * (nq + nu))), noise, None, f_q[0], f_u[0], dt * A)
+        terms = matmul(jnp.abs(T), jnp.abs(x)[:, None])[:, 0]
+        return cls(solve(T, jnp.eye(s * (nq + nu))), terms, None, f_q[0], f_u[0], dt * A)
 
     def _through(self, J: Array, X: Float[Array, "s m n"]) -> Float[Array, "s l n"]:
         """(h A kron J) X."""
@@ -151,8 +154,21 @@ class Stages(Problem):
     def using(self, linearisation):
         return self if linearisation is None else dataclasses.replace(self, motion=linearisation)
 
-    def noise(self):
-        return jnp.zeros(()) if self.motion is None else self.motion.noise
+    @property
+    def motion_rows(self):
+        return self.A.shape[0] * (self.dynamics.nq + self.dynamics.nu)
+
+    def motion_sizes(self, x, y):
+        d, scales = self.dynamics, self.inclusions.scales
+        Q, U = self.split_motion(x)
+        moved, added = jnp.abs(Q - self.q_base), jnp.abs(Q) + jnp.abs(self.q_base)
+        # beside the energy of the whole, with what percussions bring
+        energy = d.energy_norm(U) + scales.energy_norm(y)
+        size = jnp.concatenate([moved.reshape(-1), jnp.abs(U).reshape(-1)])
+        cancelling = jnp.concatenate([
+            (added + self.dt * energy * d.reach).reshape(-1), (jnp.abs(self.u_base) + energy * d.mobility).reshape(-1),
+        ])  # fmt: skip
+        return size, cancelling if self.motion is None else cancelling + self.motion.terms
 
     @property
     def null_pivot(self) -> float:
@@ -187,9 +203,9 @@ class Stages(Problem):
         def one(tau, Q, U):
             W, _ = d.directions(tau, Q)
             h = d.h(tau, Q, U)
-            if self.momentum:  # dp = h dt + M_dot u dt + W dPi, S1 (63)
-                _, M_dot = jax.jvp(d.M, (tau, Q), (jnp.ones(()), U))
-                return self.dt * (h + M_dot @ U), W
+            if self.momentum:  # dpi = (dL/dq + f) dt + W dPi, S1 (47), (63): h and the rate of pi at fixed u
+                _, rate = jax.jvp(lambda t, q: d.momentum(t, q, U), (tau, Q), (jnp.ones(()), U))
+                return self.dt * (h + rate), W
             terms = d.solve_M(tau, Q, jnp.column_stack([self.dt * h, W]))
             return terms[:, 0], terms[:, 1:]
 
@@ -208,7 +224,8 @@ class Stages(Problem):
         M_inverse = None
         if self.momentum:
             M_inverse = each(lambda tau, Q: d.solve_M(tau, Q, jnp.eye(d.nu)), self.tau, Q)
-            U_new = jnp.sum(M_inverse * (self.p_base + matmul(self.A_hat, dU))[:, None, :], axis=2)
+            at_rest = each(lambda tau, Q: d.momentum(tau, Q, jnp.zeros(d.nu)), self.tau, Q)
+            U_new = jnp.sum(M_inverse * (self.p_base - at_rest + matmul(self.A_hat, dU))[:, None, :], axis=2)
         else:
             U_new = self.u_base + matmul(self.A_hat, dU)
         # Without an inverse the motion is explicit: U follows from Q, and Q from U.
@@ -272,18 +289,25 @@ class Stages(Problem):
 
 
 def stage_inclusions(
-    dynamics: Dynamics, rho: ProxParameters, dt, levers: tuple[np.ndarray, np.ndarray], durations: Array, offset: Array
+    dynamics: Dynamics, scales: Scales, dt, levers: tuple[Any, Any], durations: Array, offset: Array
 ) -> Inclusions:
-    """The laws at every constrained stage. Levers: how y_i moves g_N (over dt G) and gamma_F (over G) at its stage."""
+    """The laws at every constrained stage. Levers: how y_i moves g_N (over dt G) and gamma_F (over G) at its stage.
+
+    ``scales`` are those of the velocities at the start of the step.
+    """
     lever_N, lever_F = (jnp.asarray(a) for a in levers)
-    r = lever_N.shape[0]
+    r, n_b = lever_N.shape[0], dynamics.n_bilateral
     laws = dynamics.laws.repeated(r)
+    rho = ProxParameters.of(dynamics.laws, n_b, scales.G)
     stacked = ProxParameters(
         (rho.N[None, :] / (dt * lever_N)[:, None]).reshape(-1), (rho.F[None, :] / lever_F[:, None]).reshape(-1)
     )
     closed, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
     per_ball = jnp.repeat(durations, dynamics.laws.set.count)
-    return Inclusions(laws, closed, sticky, stacked, per_ball, offset, r * dynamics.n_bilateral, r)
+    order = stage_order(r, n_b, dynamics.laws.n_N, dynamics.laws.n_F)
+    at_stages = on_position_level(dynamics, scales, dt)
+    at_stages = Scales(*(jnp.tile(a, r)[order] for a in at_stages[:4]))
+    return Inclusions(laws, closed, sticky, stacked, per_ball, offset, at_stages, r * n_b, r)
 
 
 def levers(A: np.ndarray, A_hat: np.ndarray, D: np.ndarray, constrained: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,8 @@ from ..trees import blank
 from .base import Solver
 from .fixed_point import FixedPoint
 from .newton import Guided, SemismoothNewton
-from .problem import Anchor, Problem, Solve
+from .problem import Anchor, Problem, Solve, VelocityProblem
+from .relaxation import PSOR
 
 PROXIMAL_STEPS = 60
 SOFTEN, STIFFEN = 0.3, 5.0  # how the strength of the proximal term, 1 at first, changes after success and failure
@@ -24,52 +25,74 @@ class _Attempt(NamedTuple):
     x: Array
     y: Array
     strength: Array
-    weights: Array
+    first: Array
 
 
 class Automatic(Solver):
     """Tries, in this order, and stops at the first success:
 
     1. Newton from the last percussion;
-    2. Newton from contacts that stick in all stages, in all but the first, and so on: in a tangential impact (Painleve)
+    2. Newton from no percussions;
+    3. Newton from contacts that stick in all stages, in all but the first, and so on: in a tangential impact (Painleve)
        nothing near the last percussion is a solution, but sticking is;
-    3. proximal steps: Newton with psi + r (mu - mu_k) in place of psi, mu_k the solution before, and r falling. Redundant
+    4. proximal steps: Newton with psi + r (mu - mu_k) in place of psi, mu_k the solution before, and r falling. Redundant
        contacts become independent, the sequence converges to one of their solutions, and where their rows contradict each
        other in one contact mode it runs, ever faster, into another;
-    4. the fixed point.
+    5. the fixed point;
+    6. on velocity level, relaxation law after law (PSOR): slow, but it gets through where projections at once cycle.
     """
 
     newton: SemismoothNewton = eqx.field(default_factory=SemismoothNewton)
     fixed_point: FixedPoint = eqx.field(default_factory=FixedPoint)
+    relaxation: PSOR = eqx.field(default_factory=PSOR)
+    ways: int = eqx.field(default=6, static=True)  # how many of these are tried
+
+    def __check_init__(self):
+        if not 1 <= self.ways <= 6:
+            raise ValueError(f"Automatic(ways={self.ways}): ways must be 1 to 6")
 
     def first_try(self) -> Solver:
         return self.newton
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        starts, worthwhile = problem.inclusions.stages, ~jnp.asarray(problem.inclusions.optional)
+        starts, worthwhile = 1 + problem.inclusions.stages, ~jnp.asarray(problem.inclusions.optional)
+        nothing = problem.y_of(jnp.zeros_like(y))
+
+        last = (0, 1, starts, starts + PROXIMAL_STEPS)[min(self.ways, 4) - 1]
 
         # A loop, so that Newton is compiled once.
         def once_more(a: _Attempt):
             failed = a.solve.result != RESULTS.successful
-            return (a.number == 0) | (failed & (a.number <= starts + PROXIMAL_STEPS) & worthwhile)
+            return (a.number == 0) | (failed & (a.number <= last) & worthwhile)
 
         def newton(a: _Attempt) -> _Attempt:
             proximal = a.number > starts
             anchor = Anchor.at(problem, a.y, jnp.where(proximal, a.strength, 0.0))
-            guided = Guided(jnp.where(proximal, 0, a.number), anchor, a.weights)
-            solve, weights = self.newton.attempt(problem, a.x, a.y, guided)
+            guided = Guided(jnp.where(proximal, 0, jnp.maximum(a.number - 1, 0)), anchor, a.first)
+            solve, first = self.newton.attempt(problem, a.x, jnp.where(a.number == 1, nothing, a.y), guided)
             found = proximal & jnp.all(jnp.isfinite(solve.rows))  # of the proximal problem
             strength = jnp.where(proximal, a.strength * jnp.where(found, SOFTEN, STIFFEN), a.strength)
             total = a.solve.newton_iterations + solve.newton_iterations
             return _Attempt(
                 solve._replace(newton_iterations=total), a.number + 1,
-                jnp.where(found, solve.x, a.x), jnp.where(found, solve.y, a.y), strength, weights,
+                jnp.where(found, solve.x, a.x), jnp.where(found, solve.y, a.y), strength, first,
             )  # fmt: skip
 
         shapes = jax.eval_shape(lambda: self.newton.attempt(problem, x, y, None))
-        nothing, no_weights = blank(shapes)
-        start = _Attempt(nothing, jnp.asarray(0), x, y, jnp.ones(()), no_weights + jnp.inf)
+        unsolved, no_rows = blank(shapes)
+        start = _Attempt(unsolved, jnp.asarray(0), x, y, jnp.ones(()), no_rows + jnp.inf)
         first = jax.lax.while_loop(once_more, newton, start).solve
+
+        solve = first
+        if self.ways > 4:
+            solve = self._otherwise(solve, worthwhile, problem, x, y, self.fixed_point)
+        if self.ways > 5 and isinstance(problem, VelocityProblem):
+            solve = self._otherwise(solve, worthwhile, problem, x, nothing, self.relaxation)
+        return solve
+
+    @staticmethod
+    def _otherwise(before: Solve, worthwhile: Array, problem: Problem, x: Array, y: Array, solver: Solver) -> Solve:
+        """Another solver's answer, where there is none yet."""
 
         # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.
         def failed(state):
@@ -77,13 +100,14 @@ class Automatic(Solver):
             return waiting
 
         def fall_back(state):
-            solve, x, y, waiting = state
-            second = self.fixed_point.iterate(_pinned(problem, x), x, y)
-            return second._replace(newton_iterations=solve.newton_iterations), second.x, second.y, ~waiting
+            done, x, y, waiting = state
+            out = solver.iterate(_pinned(problem, x), x, y)
+            spent = out.fixed_point_iterations + done.fixed_point_iterations
+            out = out._replace(newton_iterations=done.newton_iterations, fixed_point_iterations=spent)
+            return out, out.x, out.y, ~waiting
 
-        waiting = (first.result != RESULTS.successful) & worthwhile
-        solve, _, _, _ = jax.lax.while_loop(failed, fall_back, (first, x, y, waiting))
-        return solve
+        waiting = (before.result != RESULTS.successful) & worthwhile
+        return jax.lax.while_loop(failed, fall_back, (before, x, y, waiting))[0]
 
 
 def _pinned(problem: Problem, x: Array) -> Problem:

@@ -31,7 +31,7 @@ def _nothing_to_solve(problem: Problem, x: Array, y: Array) -> Solve:
     x, _, _ = problem.correct(x, y)
     zero = jnp.asarray(0)
     active = problem.inclusions.active_set(y, y)
-    return Solve(x, y, active, zero, zero, y, jnp.zeros(()), RESULTS.successful)
+    return Solve(x, y, active, zero, zero, y, y, jnp.zeros(()), RESULTS.successful)
 
 
 @eqx.filter_custom_jvp

@@ -5,18 +5,19 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from ..linalg import basic_solution
 from ..results import RESULTS, unless
 from .base import Solver
-from .newton import evaluate, weights
-from .problem import Problem, Solve
+from .newton import evaluate, scaling, tolerance
+from .problem import Problem, ProxParameters, Solve
 
 
 class _State(NamedTuple):
     x: Array
     y: Array
+    psi: Array
     relaxation: Array
     change: Array
     k: Array
@@ -24,14 +25,33 @@ class _State(NamedTuple):
     motion_found: Array
 
 
+class _Tangent(NamedTuple):
+    """Held during all iterations ("inexact Newton")."""
+
+    X_b: Array  # dx/dy along the bilateral multipliers
+    J_inverse: Array  # of their rows, which may be redundant
+    rho: ProxParameters
+
+    @classmethod
+    def at(cls, problem: Problem, x: Array, y: Array) -> "_Tangent":
+        b = problem.inclusions.n_bilateral
+        x, _, aux = problem.correct(x, y)
+        X = problem.tangent(x, aux)
+        J = problem.sensitivity(x, X)
+        rho = problem.inclusions.contracting(problem.in_units(J))
+        return cls(X[:, :b], basic_solution(J[:b, :b], jnp.eye(b)), rho)
+
+
 class FixedPoint(Solver):
     """For redundant contacts, whose percussions are not unique.
 
-    Percussions are projected, then the motion (with the bilateral multipliers) is found for them; converged when
-    motion *and percussions* move by less than (6.15) allows. (6.15) has the motion only: but percussions that drift
-    through the null space of redundant contacts, on their way to another contact mode, leave the motion at rest.
-    Bilateral multipliers are kept out: they may cycle. The proximal parameters are estimated; ``relaxation`` scales
-    them. It is reduced further where the iteration grows, and the test looks at the unrelaxed change.
+    Percussions are projected, then the motion (with the bilateral multipliers) is found for them; converged
+    when motion *and percussions* move by less than (6.15) allows. (6.15) has the motion only: but percussions
+    that drift through the null space of redundant contacts, on their way to another contact mode, leave the
+    motion at rest. The motion is looked at through the rows of the laws, where it has the units of
+    percussions. Bilateral multipliers are kept out: they may cycle. The proximal parameters are estimated;
+    ``relaxation`` scales them. It is reduced while the iteration grows, recovers while it does not, and the
+    test looks at the unrelaxed change.
     """
 
     atol: float = 1e-12
@@ -41,74 +61,32 @@ class FixedPoint(Solver):
     max_newton_iterations: int = eqx.field(default=30, static=True)
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        b = problem.inclusions.n_bilateral
-        x, _, aux = problem.correct(x, y)
-        X = problem.tangent(x, aux)
-        # Held during all iterations ("inexact Newton"); bilateral rows may be redundant.
-        J = problem.sensitivity(x, X)
-        J_inverse = basic_solution(J[:b, :b], jnp.eye(b))
-        rho = problem.inclusions.contracting(problem.in_units(J))
-        X_b = X[:, :b]
-
-        def motion(x: Array, y: Array) -> tuple[Array, Array, Array]:
-            """x (and bilateral multipliers) with phi(x, y) = 0, (6.16), until (6.17)."""
-
-            def rows(x, y):
-                x, phi, _ = problem.correct(x, y)
-                return x, jnp.concatenate([phi, problem.psi(x)[:b]])
-
-            n_rows = jax.eval_shape(rows, x, y)[1].shape[0]
-            if n_rows == 0:  # the motion follows from y exactly
-                return rows(x, y)[0], y, jnp.asarray(True)
-
-            def unfinished(state):
-                _, _, r, s, k = state
-                return (k == 0) | ((jnp.linalg.norm(r / s) >= 1.0) & (k <= self.max_newton_iterations))
-
-            def newton(state):
-                x, y, r, s, k = state
-                dy = -J_inverse @ r[n_rows - b :]  # zero at first
-                y = y.at[:b].add(dy)
-                x, r = rows(x + X_b @ dy, y)
-                first = weights(r, x.shape[0] + b, problem.size(y), problem.noise(), self.atol, self.rtol)
-                return x, y, r, jnp.where(k == 0, first, s), k + 1
-
-            start = (x, y, jnp.zeros(n_rows), jnp.ones(n_rows), jnp.asarray(0))
-            x, y, r, s, _ = jax.lax.while_loop(unfinished, newton, start)
-            return x, y, jnp.linalg.norm(r / s) < 1.0
+        tangent = _Tangent.at(problem, x, y)
 
         def unfinished(state: _State):
             alive = state.motion_found & ((state.k <= 1) | jnp.isfinite(state.change))
-            # An optional problem is for Newton's method: the projection is that of the printed laws.
-            return (~state.converged) & alive & (state.k <= self.max_iterations) & ~jnp.asarray(problem.inclusions.optional)
+            return (~state.converged) & alive & (state.k <= self.max_iterations)
 
         def project(state: _State) -> _State:
             # The first pass only finds the motion for the percussions as they are.
-            mu = problem.inclusions.project(problem.psi(state.x), problem.mu(state.y), rho.scaled(state.relaxation))
-            x, y, found = motion(state.x, jnp.where(state.k == 0, state.y, problem.y_of(mu)))
-            before, after = state.x, x
-            if b < y.shape[0]:
-                before, after = jnp.concatenate([before, problem.mu(state.y)[b:]]), jnp.concatenate([x, mu[b:]])
-            s = x.shape[0] * (self.atol + self.rtol * jnp.maximum(jnp.abs(after), jnp.abs(before)))
-            change = jnp.where(state.k == 0, jnp.inf, jnp.linalg.norm((after - before) / s) / state.relaxation)
-            relaxation = jnp.where(change > 1.01 * state.change, 0.8 * state.relaxation, state.relaxation)
-            return _State(
-                x,
-                y,
-                jnp.maximum(relaxation, 1e-3 * self.relaxation),
-                change,
-                state.k + 1,
-                change < 1.0,
-                found,
-            )
+            mu = problem.inclusions.project(state.psi, problem.mu(state.y), tangent.rho.scaled(state.relaxation))
+            x, y, found = self._motion(problem, tangent, state.x, jnp.where(state.k == 0, state.y, problem.y_of(mu)))
+            psi = problem.psi(x)
+            moved = self._change(problem, psi - state.psi, y - state.y, y) / state.relaxation
+            change = jnp.where(state.k == 0, jnp.inf, moved)
+            factor = jnp.where(change > 1.01 * state.change, 0.8, 1.02)
+            relaxation = jnp.clip(factor * state.relaxation, 1e-3 * self.relaxation, self.relaxation)
+            return _State(x, y, psi, relaxation, change, state.k + 1, change < 1.0, found)
 
         relaxation, no, yes = jnp.asarray(float(self.relaxation)), jnp.asarray(False), jnp.asarray(True)
-        start = _State(x, y, relaxation, jnp.asarray(jnp.inf), jnp.asarray(0), no, yes)
+        x, _, _ = problem.correct(x, y)
+        start = _State(x, y, problem.psi(x), relaxation, jnp.asarray(jnp.inf), jnp.asarray(0), no, yes)
         end = jax.lax.while_loop(unfinished, project, start)
         at = evaluate(problem, end.x, end.y)
-        # A small change may be a small step only: what it came to must be a solution, though not to the last digit.
-        tolerance = weights(at.rows, at.rows.shape[0], problem.size(at.y), problem.noise(), self.atol, self.rtol)
-        solved = jnp.all(jnp.abs(at.rows) < 1e3 * tolerance)  # false for a nan
+        # A small change may be a small step only: what it came to must be a solution, though not to the last
+        # digit.
+        allowed = 1e3 * tolerance(problem, at, jnp.abs(at.rows), self.atol, self.rtol)
+        solved = jnp.all(jnp.abs(at.rows) < allowed)  # false for a nan
         return Solve(
             at.x,
             at.y,
@@ -116,6 +94,52 @@ class FixedPoint(Solver):
             jnp.asarray(0),
             end.k - 1,
             at.F,
+            allowed[at.phi.shape[0] :],
             jnp.max(jnp.abs(at.rows), initial=0.0),
             unless(end.converged & end.motion_found & solved, RESULTS.fixed_point_not_converged),
         )
+
+    def _change(self, problem: Problem, psi: Array, y: Array, at: Array) -> Float[Array, ""]:
+        """(6.15): how far motion and percussions moved, over what is allowed."""
+        inclusions = problem.inclusions
+        b, scales = inclusions.n_bilateral, inclusions.scales
+        own = scales.own
+        s = scaling(at.shape[0], own, scales.cancelling(inclusions.percussions(at)), own, self.atol, self.rtol)
+        rows = jnp.concatenate([psi / s, (inclusions.per_percussion() * y / s)[b:]])
+        return jnp.linalg.norm(rows)
+
+    def _motion(self, problem: Problem, tangent: _Tangent, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        """x (and bilateral multipliers) with phi(x, y) = 0, (6.16), until (6.17)."""
+        b = problem.inclusions.n_bilateral
+
+        def rows(x, y):
+            x, phi, _ = problem.correct(x, y)
+            return x, jnp.concatenate([phi, problem.psi(x)[:b]])
+
+        n_rows = jax.eval_shape(rows, x, y)[1].shape[0]
+        if n_rows == 0:  # the motion follows from y exactly
+            return rows(x, y)[0], y, jnp.asarray(True)
+
+        def allowed(x, y, first):
+            size, cancelling = problem.motion_sizes(x, y)
+            inclusions = problem.inclusions
+            bilateral = inclusions.scales.cancelling(inclusions.percussions(y))[:b]
+            size, cancelling = jnp.append(size, inclusions.scales.own[:b]), jnp.append(cancelling, bilateral)
+            return scaling(x.shape[0] + b, size, cancelling, first, self.atol, self.rtol)
+
+        def unfinished(state):
+            _, _, _, _, e, k = state
+            return (k == 0) | ((e >= 1.0) & (k <= self.max_newton_iterations))
+
+        def newton(state):
+            x, y, r, first, _, k = state
+            dy = -tangent.J_inverse @ r[n_rows - b :]  # zero at first
+            y = y.at[:b].add(dy)
+            x, r = rows(x + tangent.X_b @ dy, y)
+            first = jnp.where(k == 0, jnp.abs(r), first)
+            return x, y, r, first, jnp.linalg.norm(r / allowed(x, y, first)), k + 1
+
+        nothing = jnp.zeros(n_rows)
+        start = (x, y, nothing, nothing, jnp.asarray(jnp.inf), jnp.asarray(0))
+        x, y, _, _, e, _ = jax.lax.while_loop(unfinished, newton, start)
+        return x, y, e < 1.0

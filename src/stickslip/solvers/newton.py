@@ -5,12 +5,18 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Bool
 
 from ..laws import ActiveSet
 from ..results import RESULTS, unless
 from .base import Solver
 from .problem import Anchor, Point, Problem, Solve
+
+# Squared, like the error: a Newton method that does not come closer any more, this near to its tolerance,
+# with its active set settled and a regular matrix, has met round-off that `Problem.sizes` did not foresee
+# (terms that cancel inside a system's own functions).
+NEAR, NO_PROGRESS = 1e8, 0.25
+PREDICTED = 1e-2  # an error that will be below this, if it goes on to fall as it did, need not be looked at
 
 
 def evaluate(problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: Anchor | None = None) -> Point:
@@ -30,12 +36,23 @@ def squared_norm(rows: Array) -> Array:
     return jnp.sum(rows * rows)
 
 
-def weights(rows: Array, unknowns: int, size: Array, noise: Array, atol: Any, rtol: Any) -> Array:
-    """The scaling of (6.7), never below the round-off of the percussions (``size``) and of the forces in the rows."""
-    n = rows.shape[0]
-    noise = jnp.concatenate([noise, jnp.zeros(max(0, n - noise.shape[0]))])[:n] if noise.ndim else noise
-    round_off = 8.0 * jnp.finfo(rows.dtype).eps * (size + noise)
-    return unknowns * (atol + rtol * jnp.abs(rows) + round_off)
+def tolerance(problem: Problem, at: Point, first: Array, atol: Any, rtol: Any) -> Array:
+    """The scaling of (6.7), (m + n)(atol + rtol |F_0|), with atol in units of the row and nothing below
+    round-off.
+
+    The units are those of the point that is judged: percussions of a guess may be zero.
+    """
+    return scaling(at.x.shape[0] + at.y.shape[0], *problem.sizes(at), first, atol, rtol)
+
+
+def scaling(unknowns: int, size: Array, cancelling: Array, first: Array, atol: Any, rtol: Any) -> Array:
+    """The same for rows of given sizes."""
+    real = jnp.finfo(size.dtype)
+    return unknowns * (atol * size + 8.0 * real.eps * cancelling + rtol * first) + jnp.sqrt(real.tiny)
+
+
+def same_modes(a: ActiveSet, b: ActiveSet) -> Bool[Array, ""]:
+    return jnp.all(a.normal == b.normal) & jnp.all(a.stick == b.stick)
 
 
 class _Held(NamedTuple):
@@ -52,11 +69,30 @@ class Guided(NamedTuple):
 
     attempt: Array  # see `Inclusions.sticking`
     anchor: Anchor
-    weights: Array  # of the first attempt: a diverging sequence must not loosen what counts as solved
+    first: Array  # |F_0| of the first attempt: a diverging sequence must not loosen what counts as solved
+
+
+class _State(NamedTuple):
+    """Between iterations; k counts evaluations."""
+
+    at: Point
+    first: Array  # |F_0|
+    e: Array  # squared norm of (6.7)
+    k: Array
+    held: _Held
+    fresh: Bool[Array, ""]  # whether the factors are those of this point
+    next_is_last: Bool[Array, ""]  # the error falls so fast that one more update need not be looked at
+    stuck: Bool[Array, ""]  # at round-off
+    hopeless: Bool[Array, ""]
 
 
 class SemismoothNewton(Solver):
-    """Converged when || F / ((m + n)(atol + rtol |F_0|)) ||_2 < 1, (6.7); m + n counts all unknowns."""
+    """Converged when || F / ((m + n)(atol s + rtol |F_0|)) ||_2 < 1, (6.7); m + n counts all unknowns.
+
+    s is the size of each row: the velocities, or velocities times dt, or percussions that it is made of. So a
+    tolerance means the same in all units and for all masses. An update after which the error would be below 1
+    by as much as it fell in the last one is made, but not evaluated.
+    """
 
     atol: float = 1e-12
     rtol: float = 1e-12
@@ -66,8 +102,9 @@ class SemismoothNewton(Solver):
         return self.attempt(problem, x, y, None)[0]
 
     def attempt(self, problem: Problem, x: Array, y: Array, guided: Guided | None) -> tuple[Solve, Array]:
-        """A solve and the weights of (6.7) that judged it; ``guided`` is for `Automatic`."""
-        at, s, e, k = (self._held if problem.inexact else self._exact)(problem, x, y, guided)
+        """A solve, and |F_0| of (6.7); ``guided`` is for `Automatic`."""
+        end = self._iterate(problem, x, y, guided)
+        at, reached = end.at, (end.e < 1.0) | end.next_is_last | end.stuck
         if guided is not None:
             # Judged without the help: by the problem itself, with its own active set.
             mu = problem.mu(at.y)
@@ -75,67 +112,35 @@ class SemismoothNewton(Solver):
             active = problem.inclusions.active_set(psi, mu)
             F = problem.inclusions.residual(active, psi, mu)
             units = problem.inclusions.units(active)
-            at = at._replace(psi=psi, active=active, F=jnp.where(e < 1.0, F, jnp.nan), units=units)
-            e = squared_norm(at.rows / s)
+            at = at._replace(psi=psi, active=active, F=jnp.where(reached, F, jnp.nan), units=units)
+        s = tolerance(problem, at, end.first, self.atol, self.rtol)
+        e = squared_norm(at.rows / s)
+        solved = (e < 1.0) | ((end.stuck | end.next_is_last) & (e < NEAR))  # a nan is not below 1
+        # The last update, if there is one.
+        dy = jnp.where(end.next_is_last & solved, problem.newton_step(at, end.held.X, end.held.S), 0.0)
         solve = Solve(
-            at.x,
-            at.y,
+            at.x + end.held.X @ dy,
+            at.y + dy,
             at.active,
-            k,
+            end.k - 1,
             jnp.asarray(0),
             at.F,
+            s[at.phi.shape[0] :],
             jnp.max(jnp.abs(at.rows), initial=0.0),
-            unless(e < 1.0, RESULTS.newton_not_converged),  # a nan is not below 1
+            unless(solved, RESULTS.newton_not_converged),
         )
-        return solve, s
+        return solve, end.first
 
-    @staticmethod
-    def _hopeless(problem: Problem, k: Array, e: Array, e_before: Array) -> Array:
-        """Where the caller has another problem to try, this one is smooth, or a wrong guess and not worth the iterations."""
-        return jnp.asarray(problem.inclusions.optional) & (k >= 2) & (e > 0.5 * e_before)
-
-    def _scales(self, problem: Problem, start: Point, guided: Guided | None) -> Array:
-        unknowns = start.x.shape[0] + start.y.shape[0]
-        own = weights(start.rows, unknowns, problem.size(start.y), problem.noise(), self.atol, self.rtol)
-        return own if guided is None else jnp.minimum(own, guided.weights)
-
-    def _exact(self, problem: Problem, x: Array, y: Array, guided: Any) -> tuple[Point, Array, Array, Array]:
-        """Algorithm 1."""
-        attempt, anchor = (None, None) if guided is None else (guided.attempt, guided.anchor)
-        start = evaluate(problem, x, y, attempt, anchor)
-        s = self._scales(problem, start, guided)
-        null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
-        forced = jnp.asarray(False) if attempt is None else attempt > 0  # whose first residual proves nothing
-
-        def unfinished(state):
-            _, e, k, hopeless = state
-            return ((e >= 1.0) | (forced & (k == 0))) & (k < self.max_iterations) & ~hopeless
-
-        def step(state):
-            at, e_before, k, _ = state
-            X = problem.tangent(at.x, at.aux)
-            dy = problem.newton_step(at, X, problem.factor(at, X, null_pivot, anchor))
-            at = evaluate(problem, at.x + X @ dy, at.y + dy, None, anchor)
-            e = squared_norm(at.rows / s)
-            return at, e, k + 1, self._hopeless(problem, k, e, e_before)
-
-        begin = (start, squared_norm(start.rows / s), jnp.asarray(0), jnp.asarray(False))
-        at, e, k, _ = jax.lax.while_loop(unfinished, step, begin)
-        return at, s, e, k
-
-    def _held(self, problem: Problem, x: Array, y: Array, guided: Any) -> tuple[Point, Array, Array, Array]:
-        """The same iteration with S and X held while the active set stays and the error falls well.
+    def _iterate(self, problem: Problem, x: Array, y: Array, guided: Guided | None) -> _State:
+        """Algorithm 1. S and X of an inexact problem are held while the active set stays and the error falls
+        well.
 
         Where forces are so stiff that their linearisation at the start does not serve, it is taken anew.
         Written so that the (large) program of `evaluate` appears once: it is what takes time to compile.
         """
         attempt, anchor = (None, None) if guided is None else (guided.attempt, guided.anchor)
-        forced = jnp.asarray(False) if attempt is None else attempt > 0
-        laws, n, zero = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y)
-        open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
-        nothing = Point(x, y, None, jnp.zeros_like(x), zero, open_, zero, zero)  # phi has a row for each entry of x
-        held = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), nothing.active, problem.linearisation)
-
+        forced = jnp.asarray(False) if attempt is None else attempt > 0  # whose first residual proves nothing
+        helped = forced if anchor is None else forced | jnp.any(anchor.stiffness > 0.0)  # must be judged without the help
         null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
 
         def factor(at: Point, k: Array, linearisation: Any) -> _Held:
@@ -145,24 +150,43 @@ class SemismoothNewton(Solver):
             X = problem.using(linearisation).tangent(at.x, at.aux)
             return _Held(X, problem.factor(at, X, null_pivot, anchor), at.active, linearisation)
 
-        def unfinished(state):
-            _, _, e, k, _, hopeless = state
-            return ((e >= 1.0) | (forced & (k == 1))) & (k <= self.max_iterations) & ~hopeless
+        def unfinished(c: _State):
+            done = (c.e < 1.0) | c.next_is_last | c.stuck
+            return (~done | (forced & (c.k == 1))) & (c.k <= self.max_iterations) & ~c.hopeless
 
-        def step(state):
-            at, s, e_before, k, held, _ = state
+        def step(c: _State) -> _State:
+            k, held, e_before = c.k, c.held, c.e
             # the update that the last evaluation asked for, zero at first
-            dy = jnp.where(k > 0, problem.newton_step(at, held.X, held.S), 0.0)
-            first = None if attempt is None else jnp.where(k == 0, attempt, 0)
-            at = evaluate(problem.using(held.linearisation), at.x + held.X @ dy, at.y + dy, first, anchor)
-            s = jnp.where(k == 0, self._scales(problem, at, guided), s)
-            e = squared_norm(at.rows / s)
-            changed = ~jnp.all(at.active.normal == held.active.normal) | ~jnp.all(at.active.stick == held.active.stick)
+            dy = jnp.where(k > 0, problem.newton_step(c.at, held.X, held.S), 0.0)
+            forcing = None if attempt is None else jnp.where(k == 0, attempt, 0)
+            at = evaluate(problem.using(held.linearisation), c.at.x + held.X @ dy, c.at.y + dy, forcing, anchor)
+            first = jnp.where(k == 0, self._first(at, guided), c.first)
+            e = squared_norm(at.rows / tolerance(problem, at, first, self.atol, self.rtol))
+            same = same_modes(at.active, held.active)
+            predicted = e * (e / e_before)  # e_before is infinite at first
+            settled = same & held.S.regular & (e < NEAR) & ~helped
+            last = (k > 0) & settled & (e >= 1.0) & (predicted < PREDICTED)
             # squared: a factor of thirty in the norm
-            stale = ((e >= 1.0) | forced) & ((k == 0) | changed | (e > 1e-3 * e_before))
+            slow = (k == 0) | ~same | (e > 1e-3 * e_before) if problem.inexact else True
+            stale = (((e >= 1.0) & ~last) | forced) & slow
+            stuck = c.fresh & settled & (e > NO_PROGRESS * e_before) & (e_before < NEAR)
             held = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
-            return at._replace(aux=None), s, e, k + 1, held, self._hopeless(problem, k - 1, e, e_before)
+            hopeless = self._hopeless(problem, k - 1, e, e_before)
+            return _State(at._replace(aux=None), first, e, k + 1, held, stale, last, stuck, hopeless)
 
-        start = (nothing, jnp.ones_like(nothing.rows), jnp.asarray(jnp.inf), jnp.asarray(0), held, jnp.asarray(False))
-        at, s, e, k, _, _ = jax.lax.while_loop(unfinished, step, start)
-        return at, s, e, k - 1
+        laws, n, zero, no = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y), jnp.asarray(False)
+        open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
+        nothing = Point(x, y, None, jnp.zeros(problem.motion_rows), zero, open_, zero, zero)
+        held = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation)
+        begin = _State(nothing, jnp.zeros_like(nothing.rows), jnp.asarray(jnp.inf), jnp.asarray(0), held, no, no, no, no)
+        return jax.lax.while_loop(unfinished, step, begin)
+
+    @staticmethod
+    def _hopeless(problem: Problem, k: Array, e: Array, e_before: Array) -> Array:
+        """Where the caller has another problem to try, this one is smooth, or a wrong guess and not worth the iterations."""
+        return jnp.asarray(problem.inclusions.optional) & (k >= 2) & (e > 0.5 * e_before)
+
+    @staticmethod
+    def _first(start: Point, guided: Guided | None) -> Array:
+        own = jnp.abs(start.rows)
+        return own if guided is None else jnp.minimum(own, guided.first)

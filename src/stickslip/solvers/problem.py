@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..laws import ActiveSet, StackedLaws
 from ..linalg import Eliminated, columns, eliminate
+from ..scales import Scales
 
 
 class ProxParameters(NamedTuple):
@@ -30,9 +31,9 @@ class ProxParameters(NamedTuple):
     F: Float[Array, " n_balls"]
 
     @classmethod
-    def estimate(cls, laws: StackedLaws, n_bilateral: int, W: Array, L: Array) -> "ProxParameters":
-        """From the diagonal of G = W^T M^-1 W = W^T L: (6.18), and (6.19) with the maximum (not the minimum)."""
-        d = jnp.sum(W[:, n_bilateral:] * L[:, n_bilateral:], axis=0)
+    def of(cls, laws: StackedLaws, n_bilateral: int, G: Float[Array, " n_y"]) -> "ProxParameters":
+        """From the diagonal of W^T M^-1 W: (6.18), and (6.19) with the maximum (not the minimum)."""
+        d = G[n_bilateral:]
         G_N, G_F = d[: laws.n_N], laws.set.largest(d[laws.n_N :])
         # A contact at which nothing can move has G = 0; any positive rho will do there.
         return cls(1.0 / jnp.where(G_N > 0.0, G_N, 1.0), 1.0 / jnp.where(G_F > 0.0, G_F, 1.0))
@@ -54,6 +55,7 @@ class Inclusions(eqx.Module):
     rho: ProxParameters
     duration: Float[Array, "..."]  # over which constant reservoirs act; one, or one per ball
     offset: Float[Array, " n_y"]  # percussion that came before y
+    scales: Scales
     n_bilateral: int = eqx.field(static=True)
     stages: int = eqx.field(static=True, default=1)  # how often the laws are repeated
     optional: Any = False  # whether the caller has another problem to try: not worth more than Newton's method
@@ -81,10 +83,17 @@ class Inclusions(eqx.Module):
         b, expand = self.n_bilateral, self.laws.set.expand
         return jnp.concatenate([jnp.ones(b), 1.0 / self.rho.N, 1.0 / expand(self.rho.F)])
 
+    def percussions(self, y: Array) -> Array:
+        """What there is of them, before and now."""
+        return jnp.abs(self.offset) + jnp.abs(y)
+
+    def of_psi(self, active: ActiveSet) -> Bool[Array, " n_y"]:
+        """Rows of `residual` that are psi; the others are percussions."""
+        return jnp.concatenate([jnp.ones(self.n_bilateral, dtype=bool), active.normal, self.laws.set.expand(active.stick)])
+
     def units(self, active: ActiveSet) -> Array:
-        """Factors that turn the rows of `residual`, psi in some and percussions in others, into the units of psi."""
-        of_psi = jnp.concatenate([jnp.ones(self.n_bilateral, dtype=bool), active.normal, self.laws.set.expand(active.stick)])
-        return jnp.where(of_psi, 1.0, self.per_percussion())
+        """Factors that turn the rows of `residual` into the units of psi."""
+        return jnp.where(self.of_psi(active), 1.0, self.per_percussion())
 
     def sticking(self, active: ActiveSet, attempt: Array) -> ActiveSet:
         """Another active set to start from: every contact that may close sticks, from stage ``attempt`` on; 0: as it is."""
@@ -187,17 +196,22 @@ class Problem(eqx.Module):
     def using(self, linearisation: Any) -> "Problem":
         return self
 
-    def size(self, y: Array) -> Array:
-        """The largest unilateral percussion in the units of psi: what cancels in its rows."""
-        rows = jnp.abs(self.mu(y)) * self.inclusions.per_percussion()
-        return jnp.max(rows[self.inclusions.n_bilateral :], initial=0.0)
+    def sizes(self, at: "Point") -> tuple[Array, Array]:
+        """Of every row of `Point.rows`: how large it is, and how large the terms are that cancel in it."""
+        inclusions = self.inclusions
+        percussions = inclusions.percussions(at.y)
+        own = jnp.where(inclusions.of_psi(at.active), inclusions.scales.own, inclusions.per_percussion() * percussions)
+        motion = self.motion_sizes(at.x, at.y)
+        return jnp.concatenate([motion[0], own]), jnp.concatenate([motion[1], inclusions.scales.cancelling(percussions)])
 
-    def noise(self) -> Array:
-        """Magnitude of what cancels in each row of phi (of psi, where x follows from y exactly).
+    def motion_sizes(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The same of the rows of phi."""
+        return jnp.zeros(0), jnp.zeros(0)
 
-        Beside it, round-off cannot be told from a residual.
-        """
-        return jnp.zeros(())
+    @property
+    @abc.abstractmethod
+    def motion_rows(self) -> int:
+        """Number of rows of phi."""
 
     def phi(self, x: Array, y: Array) -> Array:
         """The equations of motion themselves; asked for only where `correct` is inexact and a derivative is wanted."""
@@ -272,17 +286,15 @@ class VelocityProblem(Problem):
     c: Float[Array, " n_y"]
     G: Float[Array, "n_y n_y"]
 
+    @property
+    def motion_rows(self):
+        return 0
+
     def correct(self, x, y):
         return self.u_free + self.L @ y, jnp.zeros(0), self.L
 
     def psi(self, x):
         return self.W.T @ x + self.c
-
-    def noise(self):
-        return jnp.abs(self.u_free) @ jnp.abs(self.W) + jnp.abs(self.c)
-
-    def size(self, y):
-        return jnp.max(jnp.abs(y) * jnp.diagonal(self.G), initial=0.0)
 
     def sensitivity(self, x, X):
         return self.G
@@ -297,5 +309,6 @@ class Solve(NamedTuple):
     newton_iterations: Int[Array, ""]
     fixed_point_iterations: Int[Array, ""]
     rows: Float[Array, " n_y"]  # residual of every row at the end
+    tolerance: Float[Array, " n_y"]  # what was asked of each, in the units of psi
     residual: Float[Array, ""]  # its largest entry, the equations of motion included
     result: Any

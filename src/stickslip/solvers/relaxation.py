@@ -17,8 +17,8 @@ from jaxtyping import Array
 from ..results import RESULTS, unless
 from ..sets import Balls, NonPositive
 from .base import Solver
-from .newton import evaluate, squared_norm, weights
-from .problem import Problem, ProxParameters, Solve, VelocityProblem
+from .newton import evaluate, squared_norm, tolerance
+from .problem import Point, Problem, ProxParameters, Solve, VelocityProblem
 
 
 class _State(NamedTuple):
@@ -47,20 +47,24 @@ class Relaxation(Solver):
             )
         psi_0 = problem.psi(problem.u_free)
         start = evaluate(problem, x, y)
-        s = weights(start.rows, x.shape[0] + y.shape[0], problem.size(y), problem.noise(), self.atol, self.rtol)
+        first = jnp.abs(start.rows)
+
+        def error(at: Point) -> Array:
+            return squared_norm(at.rows / tolerance(problem, at, first, self.atol, self.rtol))
 
         def unfinished(state: _State):
             return (state.e >= 1.0) & (state.k < self.max_iterations)
 
         def step(state: _State) -> _State:
             y = self.sweep(problem, psi_0, state.y)
-            return _State(y, squared_norm(evaluate(problem, x, y).rows / s), state.k + 1)
+            return _State(y, error(evaluate(problem, x, y)), state.k + 1)
 
-        end = jax.lax.while_loop(unfinished, step, _State(y, squared_norm(start.rows / s), jnp.asarray(0)))
+        end = jax.lax.while_loop(unfinished, step, _State(y, error(start), jnp.asarray(0)))
         at = evaluate(problem, x, end.y)
         residual = jnp.max(jnp.abs(at.rows), initial=0.0)
         result = unless(end.e < 1.0, RESULTS.fixed_point_not_converged)
-        return Solve(at.x, at.y, at.active, jnp.asarray(0), end.k, at.F, residual, result)
+        allowed = tolerance(problem, at, first, self.atol, self.rtol)
+        return Solve(at.x, at.y, at.active, jnp.asarray(0), end.k, at.F, allowed, residual, result)
 
 
 class PJOR(Relaxation):
