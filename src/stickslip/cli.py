@@ -92,6 +92,15 @@ def run(
         f"  Newton iterations a step: {n.sum(axis=1).mean():.2f} (at most {n.sum(axis=1).max()})",
         highlight=False,
     )
+    if sol.stats.mode_failed is not None and sol.stats.mode_failed.any():
+        from .tables import all_labels
+
+        names = [label.name for label in all_labels(sol)["interaction"]]
+        steps = int(sol.stats.mode_failed.any(axis=1).sum())
+        parts = [f"{name} {n}" for name, n in zip(names, sol.stats.mode_failures, strict=True) if n]
+        more = "" if len(parts) <= 6 else f" and {len(parts) - 6} more"
+        plural = "step" if steps == 1 else "steps"
+        console.print(f"  friction as printed in {steps} {plural}: {', '.join(parts[:6])}{more}", highlight=False)
     if sol.state is not None:
         text = f"  steps of {sol.dt[1:].min():.1e} to {sol.dt.max():.1e}, order up to {sol.order.max()}"
         console.print(f"{text}, {len(sol.switching_points())} switching points", highlight=False)

@@ -80,10 +80,12 @@ class Eliminated(NamedTuple):
     rows: Int[Array, " n"]  # which row of A stands at a place of T
     needed: Bool[Array, " n"]
     solved: Bool[Array, " n"]
+    scale: Float[Array, " n"]  # by which rows of A were multiplied
 
     @classmethod
     def nothing(cls, n: int) -> "Eliminated":
-        return cls(jnp.zeros((n, n)), jnp.arange(n), jnp.ones(n, dtype=bool), jnp.zeros(n, dtype=bool))
+        yes = jnp.ones(n, dtype=bool)
+        return cls(jnp.zeros((n, n)), jnp.arange(n), yes, ~yes, jnp.ones(n))
 
     @property
     def regular(self) -> Bool[Array, ""]:
@@ -92,21 +94,24 @@ class Eliminated(NamedTuple):
 
     def apply(self, b: Float[Array, " n"]) -> Float[Array, " n"]:
         """A^-1 b, with zero for unknowns that a singular A leaves open."""
-        given = jnp.where(self.needed, 0.0, b)
-        return jnp.where(self.solved, self.T @ (jnp.where(self.solved, b[self.rows], 0.0) - given), given)
+        given, scaled = jnp.where(self.needed, 0.0, b), (self.scale * b)[self.rows]
+        return jnp.where(self.solved, self.T @ (jnp.where(self.solved, scaled, 0.0) - given), given)
 
 
 def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array) -> Eliminated:
     """Factors of A for repeated use. Row i of A is the unit row where ``needed[i]`` is false: it costs nothing.
 
-    Gauss-Jordan in place with partial pivoting: column k of A makes room for a column of the inverse. A pivot that is
-    round-off beside its row is passed over: the system is singular there, and if it has solutions one of them results.
+    Gauss-Jordan in place with scaled partial pivoting (rows may be gaps, velocities or percussions, of any size): column k of A
+    makes room for a column of the inverse. A pivot that is round-off beside its row is passed over: the system is singular there,
+    and if it has solutions one of them results.
     On other devices, and above `SMALL` unknowns, a library factors; if one of its pivots (they are the same) is to be passed
     over, the elimination does that there too.
     """
     n = A.shape[0]
     places = jnp.arange(n)
     size = jnp.max(jnp.abs(A), axis=1, initial=0.0)
+    scale = jnp.where(needed & (size > 0.0), 1.0 / jnp.where(size > 0.0, size, 1.0), 1.0)
+    A = scale[:, None] * A
 
     def exchange(k, state):
         T, free, rows, solved = state
@@ -116,7 +121,7 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
         T = jnp.where(at_k[:, None], row_p, jnp.where(at_p[:, None], row_k, T))
         rows = jnp.where(at_k, rows[p], jnp.where(at_p, rows[k], rows))
         pivot, column = row_p[k], T[:, k]
-        usable = jnp.abs(pivot) > rtol * size[rows[k]]
+        usable = jnp.abs(pivot) > rtol
         scaled = jnp.where(at_k, 1.0, row_p) / jnp.where(usable, pivot, 1.0)
         cleared = jnp.where(at_k[None, :], 0.0, T) - column[:, None] * scaled
         swept = jnp.where(at_k[:, None], scaled, cleared)
@@ -133,7 +138,7 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
     def by_library(A, needed):
         inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
         lu, pivots, order = jax.lax.linalg.lu(inner)
-        regular = jnp.all(jnp.where(needed[order], jnp.abs(jnp.diagonal(lu)) > rtol * size[order], True))
+        regular = jnp.all(jnp.where(needed[order], jnp.abs(jnp.diagonal(lu)) > rtol, True))
         inverse = jax.scipy.linalg.lu_solve((lu, pivots), jnp.eye(n))
         # As in place: columns that are not needed hold A_nn^-1 A_nk.
         T = jnp.where(needed[None, :], inverse, inverse @ jnp.where(needed[:, None], A, 0.0))
@@ -146,12 +151,12 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
         return T, rows, solved
 
     if n == 0:
-        return Eliminated(A, places, needed, needed)
+        return Eliminated(A, places, needed, needed, scale)
     if n > SMALL:
         T, rows, solved = by_library(A, needed)
     else:
         T, rows, solved = jax.lax.platform_dependent(A, needed, cpu=in_place, default=by_library)
-    return Eliminated(T, rows, needed | solved, solved)
+    return Eliminated(T, rows, needed | solved, solved, scale)
 
 
 def spd_solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n k"]:

@@ -8,7 +8,7 @@ v dpsi/dt = -g sin(alpha) sin(psi). In X = tan(psi/2) everything integrates:
     x = C^2/(4 g sin(alpha)) [X^(2 kappa-2)/(2 kappa-2) - X^(2 kappa+2)/(2 kappa+2)]
     y = C^2/(2 g sin(alpha)) [X^(2 kappa-1)/(2 kappa-1) + X^(2 kappa+1)/(2 kappa+1)]
 
-For kappa > 1 the puck stops, at X = 0.
+For kappa > 1 the puck stops, at X = 0; otherwise it slides on for ever.
 """
 
 import math
@@ -55,34 +55,44 @@ class Puck(System):
         return 0.5 * self.m * u @ u - q @ self.h(t, q, u)
 
 
-KAPPA = MU / math.tan(ALPHA)
-X_0 = math.tan(PSI / 2)
-C = 2.0 * SPEED / (X_0 ** (KAPPA - 1) * (1.0 + X_0**2))
+def _constants(mu: float) -> tuple[float, float, float]:
+    """kappa, X_0 and C for the benchmark's start."""
+    kappa, X_0 = mu / math.tan(ALPHA), math.tan(PSI / 2)
+    return kappa, X_0, 2.0 * SPEED / (X_0 ** (kappa - 1) * (1.0 + X_0**2))
 
 
-def _time(X: float) -> float:
+def _time(X: float, mu: float) -> float:
+    kappa, X_0, C = _constants(mu)
+
     def antiderivative(X):
-        return X ** (KAPPA - 1) / (KAPPA - 1) + X ** (KAPPA + 1) / (KAPPA + 1)
+        return X ** (kappa - 1) / (kappa - 1) + X ** (kappa + 1) / (kappa + 1)
 
     return C / (2 * G * math.sin(ALPHA)) * (antiderivative(X_0) - antiderivative(X))
 
 
-def exact(t: float) -> np.ndarray:
-    """(x, y, v_x, v_y) of the benchmark at a time; at rest from the stop on."""
+def stop_time(mu: float = MU) -> float:
+    """Infinite where the slope is too steep to stop on."""
+    return _time(0.0, mu) if mu > math.tan(ALPHA) else math.inf
+
+
+def exact(t: float, mu: float = MU) -> np.ndarray:
+    """(x, y, v_x, v_y) at a time, for any mu but 2 tan(alpha) and tan(alpha)/2; at rest from the stop on."""
+    k, X_0, C = _constants(mu)
 
     def moved(X):
-        k, scale = KAPPA, C**2 / (4 * G * math.sin(ALPHA))
+        scale = C**2 / (4 * G * math.sin(ALPHA))
         x = X ** (2 * k - 2) / (2 * k - 2) - X ** (2 * k + 2) / (2 * k + 2)
         y = X ** (2 * k - 1) / (2 * k - 1) + X ** (2 * k + 1) / (2 * k + 1)
         return scale * np.array([x, 2.0 * y])
 
-    X = brentq(lambda X: _time(X) - t, 0.0, X_0, xtol=1e-15, rtol=1e-15) if t < _time(0.0) else 0.0
-    v, psi = C / 2 * X ** (KAPPA - 1) * (1 + X**2), 2 * math.atan(X)
+    smallest = 0.0 if k > 1 else 1e-6 * X_0
+    X = brentq(lambda X: _time(X, mu) - t, smallest, X_0, xtol=1e-15, rtol=1e-15) if t < stop_time(mu) else 0.0
+    v, psi = C / 2 * X ** (k - 1) * (1 + X**2), 2 * math.atan(X)
     return np.concatenate([moved(X_0) - moved(X), [v * math.cos(psi), v * math.sin(psi)]])
 
 
 def load(case: int = 1) -> Benchmark:
-    stop = _time(0.0)
+    stop = stop_time()
     reference = {"source": "closed form", "stop_time": stop, "rest": tuple(exact(stop)[:2]), "exact": exact}
     return Benchmark(
         "puck", case, Puck(), jnp.zeros(3), jnp.array([SPEED * math.cos(PSI), SPEED * math.sin(PSI), 0.0]),

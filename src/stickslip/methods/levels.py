@@ -374,7 +374,7 @@ class Motion(Problem):
         dt = 2.0 * self.half_step
         energy = d.energy_norm(u) + scales.energy_norm(y)
         k = self.cancelled
-        size = jnp.concatenate([jnp.abs(q - self.q_base), jnp.abs(u), jnp.abs(a)])
+        size = jnp.concatenate([jnp.abs(q - self.q_base), jnp.abs(u - self.u_base), jnp.abs(a)])
         cancelling = jnp.concatenate([
             jnp.abs(q) + jnp.abs(self.q_base) + dt * energy * d.reach + self.c_q * self._B_size(k),
             jnp.abs(self.u_base) + energy * d.mobility + self.c_u * k,

@@ -77,9 +77,9 @@ class PositionStage(Problem):
         q1, um = x[: d.nq], x[d.nq :]
         sizes, cancelling = [], []
         if d.h_of_u:
-            momentum = jnp.abs(d.M(self.t, self.q)) @ (jnp.abs(um) + jnp.abs(self.u))
-            sizes.append(momentum)
-            cancelling.append(momentum + jnp.abs(self.W) @ jnp.abs(y))
+            M = jnp.abs(d.M(self.t, self.q))
+            sizes.append(M @ jnp.abs(um - self.u))
+            cancelling.append(M @ (jnp.abs(um) + jnp.abs(self.u)) + jnp.abs(self.W) @ jnp.abs(y))
         if not d.flat:
             sizes.append(jnp.abs(q1 - self.q))
             cancelling.append(jnp.abs(q1) + jnp.abs(self.q) + dt * d.reach * d.energy_norm(um))

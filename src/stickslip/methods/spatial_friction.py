@@ -135,15 +135,19 @@ class StagewiseInclusions(Inclusions):
         mine = np.arange(self.laws.n_N)[:, None] == contact[None, :]
         return jnp.any(mine & self.modes.stagewise, axis=1)
 
+    def _of_stages(self, measure: Array, rows: Array) -> Array:
+        r = measure.shape[0]
+        return jnp.sum(measure[:, :, None] * rows.reshape(1, r, -1), axis=1).reshape(-1)
+
     def measures(self, mu: Array) -> tuple[Array, Array]:
         """dPi_N and dPi_F of the stages, in solver order."""
         _, N, F = self.split(mu - self.offset)
-        r = self.measure.shape[0]
+        return self._of_stages(self.measure, N), self._of_stages(self.measure, F)
 
-        def of_stages(rows):
-            return jnp.sum(self.measure[:, :, None] * rows.reshape(1, r, -1), axis=1).reshape(-1)
-
-        return of_stages(N), of_stages(F)
+    def sizes(self, percussions):
+        printed = super().sizes(percussions)
+        b, N, F = self.split(printed)
+        return jnp.concatenate([b, N, jnp.maximum(F, self._of_stages(jnp.abs(self.measure), F))])
 
     def opposed(self, psi: Array, N: Array) -> Array:
         """dPi_F of slip, from dPi_N of the stages."""

@@ -161,10 +161,11 @@ class Stages(Problem):
     def motion_sizes(self, x, y):
         d, scales = self.dynamics, self.inclusions.scales
         Q, U = self.split_motion(x)
-        moved, added = jnp.abs(Q - self.q_base), jnp.abs(Q) + jnp.abs(self.q_base)
+        # What a step adds: what it leaves of that adds up from step to step.
+        gained, moved, added = jnp.abs(U - self.u_base), jnp.abs(Q - self.q_base), jnp.abs(Q) + jnp.abs(self.q_base)
         # beside the energy of the whole, with what percussions bring
         energy = d.energy_norm(U) + scales.energy_norm(y)
-        size = jnp.concatenate([moved.reshape(-1), jnp.abs(U).reshape(-1)])
+        size = jnp.concatenate([moved.reshape(-1), gained.reshape(-1)])
         cancelling = jnp.concatenate([
             (added + self.dt * energy * d.reach).reshape(-1), (jnp.abs(self.u_base) + energy * d.mobility).reshape(-1),
         ])  # fmt: skip

@@ -87,6 +87,12 @@ class Inclusions(eqx.Module):
         """What there is of them, before and now."""
         return jnp.abs(self.offset) + jnp.abs(y)
 
+    def sizes(self, percussions: Array) -> Array:
+        """How large rows are that hold percussions: in friction by the whole ball, not by a small component."""
+        b, N, F = self.split(percussions)
+        ball = jnp.maximum(self.laws.set.largest(F), self.laws.radii(N, self.duration))
+        return jnp.concatenate([b, N, self.laws.set.expand(ball)])
+
     def of_psi(self, active: ActiveSet) -> Bool[Array, " n_y"]:
         """Rows of `residual` that are psi; the others are percussions."""
         return jnp.concatenate([jnp.ones(self.n_bilateral, dtype=bool), active.normal, self.laws.set.expand(active.stick)])
@@ -199,10 +205,12 @@ class Problem(eqx.Module):
     def sizes(self, at: "Point") -> tuple[Array, Array]:
         """Of every row of `Point.rows`: how large it is, and how large the terms are that cancel in it."""
         inclusions = self.inclusions
-        percussions = inclusions.percussions(at.y)
-        own = jnp.where(inclusions.of_psi(at.active), inclusions.scales.own, inclusions.per_percussion() * percussions)
+        percussions, of_psi = inclusions.percussions(at.y), inclusions.of_psi(at.active)
+        moved = inclusions.per_percussion() * inclusions.sizes(percussions)
+        own = jnp.where(of_psi, inclusions.scales.own, moved)
+        cancelling = jnp.where(of_psi, inclusions.scales.cancelling(percussions), moved)
         motion = self.motion_sizes(at.x, at.y)
-        return jnp.concatenate([motion[0], own]), jnp.concatenate([motion[1], inclusions.scales.cancelling(percussions)])
+        return jnp.concatenate([motion[0], own]), jnp.concatenate([motion[1], cancelling])
 
     def motion_sizes(self, x: Array, y: Array) -> tuple[Array, Array]:
         """The same of the rows of phi."""

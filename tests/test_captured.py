@@ -1,0 +1,142 @@
+"""A value that a system's functions find outside of themselves belongs to the program that is compiled of them."""
+
+import subprocess
+import sys
+import types
+
+import equinox as eqx
+import jax.numpy as jnp
+import pytest
+
+import stickslip as ss
+from stickslip.captured import captured
+
+K = 1.0
+SETTINGS = {"c": 1.0}
+PARAMETERS = types.SimpleNamespace(c=1.0)
+HELPER = 1.0
+
+
+def helper(q):
+    return HELPER * q
+
+
+def spring(c):
+    def force(q):
+        return -c[0] * q
+
+    return force
+
+
+class Oscillator(ss.System):
+    """Forces from everywhere but its own fields."""
+
+    factor = 1.0
+
+    def M(self, t, q):
+        return jnp.eye(1)
+
+    def h(self, t, q, u):
+        return -K * SETTINGS["c"] * PARAMETERS.c * self.factor * helper(q)
+
+    def energy(self, t, q, u):
+        return 0.5 * u @ u + 0.5 * K * q @ q
+
+
+def end(system=None):
+    return float(ss.simulate(system or Oscillator(), ss.Rattle(), [1.0], [0.0], t1=1.0, dt=0.1).q[-1, 0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda patch: patch.setitem(globals(), "K", 4.0),
+        lambda patch: patch.setitem(SETTINGS, "c", 4.0),
+        lambda patch: patch.setattr(PARAMETERS, "c", 4.0),
+        lambda patch: patch.setattr(Oscillator, "factor", 4.0),
+        lambda patch: patch.setitem(globals(), "HELPER", 4.0),
+    ],
+    ids=["module constant", "dictionary", "namespace", "class attribute", "constant of a helper"],
+)
+def test_a_changed_value_changes_the_run(change, monkeypatch):
+    before = end()
+    change(monkeypatch)
+    after = end()
+    assert before == pytest.approx(0.542, abs=0.02)  # cos(1) and cos(2), as RATTLE has them
+    assert after == pytest.approx(-0.416, abs=0.02)
+    monkeypatch.undo()
+    assert end() == before
+
+
+def test_a_changed_value_changes_what_is_derived_from_a_solution(monkeypatch):
+    sol = ss.simulate(Oscillator(), ss.Rattle(), [1.0], [0.0], t1=1.0, dt=0.1)
+    before = sol.energy()[0]
+    monkeypatch.setitem(globals(), "K", 4.0)
+    assert sol.energy()[0] == pytest.approx(4 * before)
+
+
+def test_a_closure_is_looked_into():
+    c = [1.0]
+
+    class Closed(ss.System):
+        force: object = eqx.field(static=True)
+
+        def M(self, t, q):
+            return jnp.eye(1)
+
+        def h(self, t, q, u):
+            return self.force(q)
+
+    system = Closed(spring(c))
+    before = end(system)
+    c[0] = 4.0
+    assert end(system) != before
+
+
+def test_the_same_values_have_the_same_key_and_parameters_are_not_in_it():
+    """Fields are arguments: another value must not mean another compilation."""
+    b = ss.benchmarks.load("bouncing-ball")
+    assert captured(b.system) == captured(type(b.system)(mu=0.7))
+    assert captured(Oscillator()) == captured(Oscillator())
+
+
+SCRIPT = """
+import sys, jax.numpy as jnp, stickslip as ss
+K = float(sys.argv[1])
+class Oscillator(ss.System):
+    def M(self, t, q): return jnp.eye(1)
+    def h(self, t, q, u): return -K * q
+print(float(ss.simulate(Oscillator(), ss.Rattle(), [1.0], [0.0], t1=1.0, dt=0.1).q[-1, 0]))
+"""
+
+
+def test_the_cache_on_disk_is_not_fooled(tmp_path):
+    def run(K):
+        env = {"STICKSLIP_CACHE": str(tmp_path / "cache"), "PATH": "/usr/bin", "HOME": str(tmp_path)}
+        import os
+
+        env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+        done = subprocess.run([sys.executable, "-c", SCRIPT, str(K)], env=env, capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    first, second, again = run(1.0), run(4.0), run(1.0)
+    assert first == again
+    assert abs(first - second) > 0.5
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00garbage", b"", b"perhaps"])
+def test_nothing_in_a_cache_can_stop_an_import(tmp_path, content):
+    import os
+
+    import jaxlib
+
+    from stickslip import _setup
+
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    (folder / f"jaxlib-{jaxlib.__version__}-{_setup._OPTION}").write_bytes(content)
+    (folder / "compiled").write_text("a file where a folder should be")
+    env = dict(os.environ, STICKSLIP_CACHE=str(folder))
+    code = "import stickslip as ss; print(ss.benchmarks.load('bouncing-ball').t1)"
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
