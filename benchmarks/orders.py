@@ -2,9 +2,10 @@
 
     .venv/bin/python benchmarks/orders.py [benchmark ...] [--methods rattle,radau2]
 
-A method keeps its order if error <= C dt^p for all steps, with C from the largest ones, or error <= 1e-11 of the size of what
-is measured. "exact" is below that everywhere. Where a benchmark has no closed form a fine run of four-stage Radau IIA stands in
-for it. The whole matrix takes half an hour on two cores, nearly all of it compilation.
+A method keeps its order if error <= C dt^p for all steps, with C from the largest ones, or
+error <= 1e-11 of the size of what is measured. "exact" is below that everywhere. Where a benchmark has
+no closed form a fine run of four-stage Radau IIA stands in for it. The whole matrix takes half an hour
+on two cores, nearly all of it compilation.
 """
 
 import os

@@ -100,5 +100,5 @@ def test_a_lagrangian_system_with_its_own_kinematics_is_refused():
         def B(self, t, q):
             return 2.0 * jnp.eye(2)
 
-    with pytest.raises(TypeError, match="Turned defines B, but an ss.Lagrangian"):
+    with pytest.raises(TypeError, match=r"Turned defines B, but an ss\.Lagrangian"):
         Turned()

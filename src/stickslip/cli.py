@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 # Backends that are not installed are not worth a warning here.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -11,6 +11,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import typer
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from .solution import Solution
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,6 +48,34 @@ def list_() -> None:
         method = make()
         table.add_row(name, str(method.order), f"{method.level} level", method.reference)
     console.print(table)
+
+
+def summary(sol: "Solution", title: str) -> None:
+    """How a run went, in a few lines."""
+    import numpy as np
+
+    n = sol.stats.newton_iterations
+    console.print(f"{title}: {sol.t.shape[0] - 1} steps to t = {sol.t[-1]:g}", highlight=False)
+    console.print(
+        f"  Newton iterations a step: {n.sum(axis=1).mean():.2f} (at most {n.sum(axis=1).max()})",
+        highlight=False,
+    )
+    if sol.stats.mode_failed is not None and sol.stats.mode_failed.any():
+        from .tables import all_labels
+
+        names = [label.name for label in all_labels(sol)["interaction"]]
+        printed = int(sol.stats.mode_failed.any(axis=1).sum())
+        parts = [f"{name} {k}" for name, k in zip(names, sol.stats.mode_failures, strict=True) if k]
+        more = "" if len(parts) <= 6 else f" and {len(parts) - 6} more"
+        plural = "step" if printed == 1 else "steps"
+        console.print(f"  friction as printed in {printed} {plural}: {', '.join(parts[:6])}{more}", highlight=False)
+    if sol.state is not None:
+        text = f"  steps of {sol.dt[1:].min():.1e} to {sol.dt.max():.1e}, order up to {sol.order.max()}"
+        console.print(f"{text}, {len(sol.switching_points())} switching points", highlight=False)
+    if sol.P_N.shape[1]:
+        console.print(f"  smallest gap: {sol.g_N().min():.3e}", highlight=False)
+    console.print(f"  q = {np.array2string(np.asarray(sol.q[-1]), precision=6)}", highlight=False)
+    console.print(f"  u = {np.array2string(np.asarray(sol.u[-1]), precision=6)}", highlight=False)
 
 
 @app.command()
@@ -85,29 +116,8 @@ def run(
     if sol.result == RESULTS.interrupted:
         Console(stderr=True).print(f"interrupted at t = {sol.t[-1]:g}: nothing is written", highlight=False)
         raise typer.Exit(130)
-    n = sol.stats.newton_iterations
     title = f"{name}, case {case}, {type(chosen).__name__}"
-    console.print(f"{title}: {sol.t.shape[0] - 1} steps to t = {sol.t[-1]:g}", highlight=False)
-    console.print(
-        f"  Newton iterations a step: {n.sum(axis=1).mean():.2f} (at most {n.sum(axis=1).max()})",
-        highlight=False,
-    )
-    if sol.stats.mode_failed is not None and sol.stats.mode_failed.any():
-        from .tables import all_labels
-
-        names = [label.name for label in all_labels(sol)["interaction"]]
-        steps = int(sol.stats.mode_failed.any(axis=1).sum())
-        parts = [f"{name} {n}" for name, n in zip(names, sol.stats.mode_failures, strict=True) if n]
-        more = "" if len(parts) <= 6 else f" and {len(parts) - 6} more"
-        plural = "step" if steps == 1 else "steps"
-        console.print(f"  friction as printed in {steps} {plural}: {', '.join(parts[:6])}{more}", highlight=False)
-    if sol.state is not None:
-        text = f"  steps of {sol.dt[1:].min():.1e} to {sol.dt.max():.1e}, order up to {sol.order.max()}"
-        console.print(f"{text}, {len(sol.switching_points())} switching points", highlight=False)
-    if sol.P_N.shape[1]:
-        console.print(f"  smallest gap: {sol.g_N().min():.3e}", highlight=False)
-    console.print(f"  q = {np.array2string(np.asarray(sol.q[-1]), precision=6)}", highlight=False)
-    console.print(f"  u = {np.array2string(np.asarray(sol.u[-1]), precision=6)}", highlight=False)
+    summary(sol, title)
     if plot is not None:
         from .plot import overview
 

@@ -101,9 +101,9 @@ class Eliminated(NamedTuple):
 def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array) -> Eliminated:
     """Factors of A for repeated use. Row i of A is the unit row where ``needed[i]`` is false: it costs nothing.
 
-    Gauss-Jordan in place with scaled partial pivoting (rows may be gaps, velocities or percussions, of any size): column k of A
-    makes room for a column of the inverse. A pivot that is round-off beside its row is passed over: the system is singular there,
-    and if it has solutions one of them results.
+    Gauss-Jordan in place with scaled partial pivoting (rows may be gaps, velocities or percussions, of any size):
+    column k of A makes room for a column of the inverse. A pivot that is round-off beside its row is passed over: the
+    system is singular there, and if it has solutions one of them results.
     On other devices, and above `SMALL` unknowns, a library factors; if one of its pivots (they are the same) is to be passed
     over, the elimination does that there too.
     """

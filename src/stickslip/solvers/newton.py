@@ -135,8 +135,8 @@ class SemismoothNewton(Solver):
     def _last_update(problem: Problem, at: Point, allowed: Array, end: _State) -> Array:
         """With the factors at hand: what the error needs, or what else it gives; nothing where these do not fit.
 
-        A solve that ends within its tolerance leaves an error of one sign, which would add up over many steps. Where percussions
-        would change by more than the tolerance explains, contacts are nearly redundant and they had better stay.
+        A solve that ends within its tolerance leaves an error of one sign, which would add up over many steps. Where
+        percussions would change by more than the tolerance explains, contacts are nearly redundant: they stay.
         """
         dy = problem.newton_step(at, end.held.X, end.held.S)
         small = jnp.all(problem.inclusions.per_percussion() * jnp.abs(dy) <= 1e3 * allowed)
