@@ -23,6 +23,7 @@ from stickslip.methods import REGISTRY, by_name
 
 DECADES = np.array([1.0, 2.15, 4.65, 10.0, 21.5, 46.5, 100.0])  # two of them
 FLOOR = 1e-11
+ALL = slice(None)
 SLACK = 3.0  # by how much the largest steps may underestimate C
 
 
@@ -73,6 +74,17 @@ def disc_problem() -> Problem:
     return Problem(b.system, b.q0, b.u0, b.t1, error, 200)
 
 
+def tippedisk_problem() -> Problem:
+    """Height and inclination at t = 0.1, converged."""
+    b = ss.benchmarks.load("tippedisk")
+
+    def error(sol):
+        z, theta = sol.q[-1, 2], np.arccos(1.0 - 2.0 * (sol.q[-1, 4:6] ** 2).sum())
+        return float(max(abs(z / 0.042516205186604 - 1.0), abs(theta / 1.562154490482 - 1.0)))
+
+    return Problem(b.system, b.q0, b.u0, 0.1, error)
+
+
 def fine_problem(name: str, case: int, t1: float) -> Problem:
     b = ss.benchmarks.load(name, case)
     tight = ss.Automatic(newton=ss.SemismoothNewton(atol=1e-15))
@@ -87,10 +99,11 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "mass-on-slope 1": lambda: slope_problem(1),
     "mass-on-slope 5": lambda: slope_problem(5),
     "rolling-disc": disc_problem,
+    "tippedisk 1": tippedisk_problem,
     **{
         f"{name} {case}": lambda name=name, case=case, t1=t1: fine_problem(name, case, t1)
         for name, case, t1 in (
-            ("tippedisk", 1, 0.1), ("tippe-top", 1, 0.05), ("pendulum", 1, 1.0), ("painleve-rod", 1, 0.3),
+            ("tippe-top", 1, 0.05), ("pendulum", 1, 1.0), ("painleve-rod", 1, 0.3),
             ("ball-in-cylinder", 1, 0.4), ("ball-in-hollow-sphere", 1, 0.3), ("rolling-ball", 1, 0.3),
             ("bouncing-ball", 1, 0.4), ("bounce", 1, 0.3), ("falling-mass", 1, 0.1), ("block-on-belt", 1, 1.0),
             ("sliding-mass", 1, 0.4), ("impact-oscillator", 1, 0.12), ("woodpecker", 1, 0.02),
@@ -121,11 +134,12 @@ def judge(steps: Any, errors: Any, order: float, floor: float = FLOOR) -> Verdic
     return Verdict(keeps, slope, [float(x) for x in e])
 
 
-def measure(problem: Problem, method: Any) -> Verdict:
+def measure(problem: Problem, method: Any, which: slice = ALL) -> Verdict:
     def run(n):
         return ss.simulate(problem.system, method, problem.q0, problem.u0, t1=problem.t1, dt=problem.t1 / n, progress=False)
 
-    return judge(problem.steps, [problem.error(run(n)) for n in problem.steps], method.order)
+    steps = problem.steps[which]
+    return judge(steps, [problem.error(run(n)) for n in steps], method.order)
 
 
 def main() -> None:

@@ -274,7 +274,7 @@ def test_bad_arguments_of_animate_are_refused(ball, tmp_path):
 
     b = ss.benchmarks.load("bouncing-ball")
     batch = jax.vmap(lambda w: ss.simulate(b.system, ss.Rattle(), b.q0, b.u0 + w, t1=0.1, dt=0.05))(jnp.zeros(2))
-    with pytest.raises(ValueError, match="index it first"):
+    with pytest.raises(ValueError, match=r"batch of shape \(2,\): take one, sol\[0\]"):
         batch.animate()
 
 

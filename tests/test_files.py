@@ -169,7 +169,7 @@ def test_a_dataset_has_the_arrays_by_name_and_unit(sol):
     assert np.array_equal(data.dt, sol.dt)
     assert data.newton_iterations.dims == ("step", "solve")
     assert data.attrs["result"] == "successful"
-    assert data.attrs["method"].startswith("MoreauMidpoint(solver=Automatic(newton=SemismoothNewton(atol=1e-12")
+    assert data.attrs["method"].startswith("MoreauMidpoint(solver=Automatic(newton=SemismoothNewton(atol=1e-13")
     assert data.attrs["system"] == "stickslip.benchmarks.bouncing_ball.BouncingBall"
     assert all("long_name" in v.attrs for v in data.data_vars.values())
 
@@ -215,7 +215,7 @@ def test_a_batch_and_a_trace_are_refused():
 
     batch = jax.vmap(of)(jnp.array([0.1, 0.2, 0.3]))
     for refused in (batch.to_xarray, lambda: batch.save("never.nc")):
-        with pytest.raises(ValueError, match=r"batch of 3 solutions: take one at a time, jax.tree.map"):
+        with pytest.raises(ValueError, match=r"batch of shape \(3,\): take one, sol\[0\]"):
             refused()
     with pytest.raises(TypeError, match="inside jit"):
         jax.jit(lambda mu: of(mu).to_xarray())(0.1)

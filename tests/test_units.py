@@ -30,23 +30,12 @@ def test_units_do_not_matter(method):
         assert other.stats.newton_iterations.sum() == pytest.approx(iterations, rel=0.1), units
 
 
-def test_a_threshold_in_metres_would_matter():
-    """Negative control: the contact of a start that is decided by a number instead of by the terms of the gap."""
-    from stickslip.initial import contact_state
-
-    def closed_within(length, L):
-        return ball_gap(L) <= length
-
-    def ball_gap(L):
-        return 3e-8 * L
-
-    assert closed_within(1e-8, 1e-6) != closed_within(1e-8, 1.0)
-    for L in (1e-6, 1.0, 1e6):
-        system = Ball(R=0.1 * L, gravity=9.81 * L)
-        state = ss.initial_state(system, [0.0, 0.1 * L + ball_gap(L), 0.0], [0.0, 0.0, 0.0])
-        assert not state.closed[0]
-        assert state.u_dot[1] == pytest.approx(-9.81 * L)
-    assert contact_state is not None
+@pytest.mark.parametrize("L", [1e-6, 1.0, 1e6])
+def test_what_is_closed_at_a_start_does_not_depend_on_the_unit_of_length(L):
+    system = Ball(R=0.1 * L, gravity=9.81 * L)
+    state = ss.initial_state(system, [0.0, 0.1 * L * (1 + 3e-7), 0.0], [0.0, 0.0, 0.0])
+    assert not state.closed[0]
+    assert state.u_dot[1] == pytest.approx(-9.81 * L)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-6])
@@ -79,12 +68,9 @@ def test_a_resting_stack_rests(masses, kind):
     assert np.abs(sol.u).max() < 1e-14 * ratio  # round-off of the heaviest, on the lightest
     assert np.abs(sol.g_N()).max() < 1e-13 * ratio
     weight = 9.81 * np.cumsum(masses[::-1])[::-1]
-    assert sol.P_N[1:] / 1e-2 == pytest.approx(np.tile(weight, (3000, 1)), rel=1e-9)
-
-
-def test_the_check_of_rest_sees_a_fall_of_one_step():
-    """Negative control: what the lost contact looked like."""
-    assert 9.81 * 1e-2 > 1e-14 * 1e6
+    # a light mass between heavy ones: what presses it from both sides cancels
+    accuracy = max(1e-9, 100 * np.finfo(float).eps * ratio)
+    assert sol.P_N[1:] / 1e-2 == pytest.approx(np.tile(weight, (3000, 1)), rel=accuracy)
 
 
 @pytest.mark.parametrize("ratio", RATIOS)
@@ -97,7 +83,7 @@ def test_any_ratio_of_masses_falls_bounces_and_comes_to_rest(ratio, method):
     assert force == pytest.approx([9.81 * (1 + ratio), 9.81 * ratio], rel=1e-9)
 
 
-def test_rattle_on_thirty_thousand_random_starts_of_stacks_keeps_gaps_closed():
+def test_stacks_of_random_masses_do_not_penetrate():
     rng = np.random.default_rng(0)
     for _ in range(5):
         masses = tuple(10.0 ** rng.uniform(-3, 3, 3))

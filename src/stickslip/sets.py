@@ -89,5 +89,8 @@ class Balls(eqx.Module):
         return self.expand(factor) * x
 
     def interior(self, x: Float[Array, " n_F"], radius: Float[Array, " n_balls"]) -> Bool[Array, " n_balls"]:
-        """Strictly inside. Strict, because an open contact has radius 0 and may have velocity 0."""
-        return self.norm(x) < radius
+        """Strictly inside, or on the boundary to round-off: slip so slow has no direction, and who stops there sticks.
+
+        Strict, because an open contact has radius 0 and may have velocity 0.
+        """
+        return self.norm(x) < radius * (1.0 + 16.0 * jnp.finfo(x.dtype).eps)

@@ -81,8 +81,10 @@ class PositionStage(Problem):
             sizes.append(M @ jnp.abs(um - self.u))
             cancelling.append(M @ (jnp.abs(um) + jnp.abs(self.u)) + jnp.abs(self.W) @ jnp.abs(y))
         if not d.flat:
+            # at rest as large as what forces and percussions would move
+            energy = d.energy_norm(um) + self.inclusions.scales.energy_norm(y)
             sizes.append(jnp.abs(q1 - self.q))
-            cancelling.append(jnp.abs(q1) + jnp.abs(self.q) + dt * d.reach * d.energy_norm(um))
+            cancelling.append(jnp.abs(q1) + jnp.abs(self.q) + dt * energy * d.reach)
         return jnp.concatenate([jnp.zeros(0), *sizes]), jnp.concatenate([jnp.zeros(0), *cancelling])
 
     def correct(self, x, y):

@@ -14,7 +14,8 @@ from .problem import Anchor, Point, Problem, Solve
 
 # Squared, like the error: a Newton method that does not come closer any more, this near to its tolerance,
 # with its active set settled and a regular matrix, has met round-off that `Problem.sizes` did not foresee
-# (terms that cancel inside a system's own functions).
+# (terms that cancel inside a system's own functions). Where contacts are redundant it must be near by the number
+# of unknowns: that many percussions add up in a row.
 NEAR, NO_PROGRESS = 1e8, 0.25
 PREDICTED = 1e-2  # an error that will be below this, if it goes on to fall as it did, need not be looked at
 
@@ -177,11 +178,12 @@ class SemismoothNewton(Solver):
             same = same_modes(at.active, held.active)
             predicted = e * (e / e_before)  # e_before is infinite at first
             settled = same & held.S.regular & (e < NEAR) & ~helped
+            redundant = same & ~held.S.regular & (e < at.rows.shape[0] ** 2) & ~helped
             last = (k > 0) & settled & (e >= 1.0) & (predicted < PREDICTED)
             # squared: a factor of thirty in the norm
             slow = (k == 0) | ~same | (e > 1e-3 * e_before) if problem.inexact else True
             stale = (((e >= 1.0) & ~last) | forced) & slow
-            stuck = c.fresh & settled & (e > NO_PROGRESS * e_before) & (e_before < NEAR)
+            stuck = c.fresh & (settled | redundant) & (e > NO_PROGRESS * e_before) & (e_before < NEAR)
             held = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
             hopeless = self._hopeless(problem, k - 1, e, e_before)
             return _State(at._replace(aux=None), first, e, k + 1, held, stale, settled, last, stuck, hopeless)
