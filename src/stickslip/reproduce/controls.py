@@ -1,7 +1,17 @@
 """Negative controls: entries run with schemes that were broken on purpose. They must fail, or green would mean nothing."""
 
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
 from ..methods import MoreauMidpoint, Rattle
-from . import s0_rattle
+from ..methods.base import Method, Tolerances
+from ..simulate import with_solver
+from ..solvers import SemismoothNewton
+from ..stepsize import SwitchingPoints
+from . import s0_rattle, s2_generalized_alpha, s3_belt_pendulum_crank, s4_examples, s4_step_size
 from .sheet import Sheet, entry
 
 
@@ -54,3 +64,131 @@ def pulling(sheet: Sheet) -> None:
 def late(sheet: Sheet) -> None:
     """Fig. 8 with a RATTLE that makes an error of dt^2 in each step: first order where the paper has second."""
     s0_rattle.slope_orders(sheet.breaking(lambda method: Late()))
+
+
+# ---- friction deleted
+
+SLIPS = "|P_F + mu P_N sign(slip)|"
+
+
+def without_friction(system: Any) -> Any:
+    return eqx.tree_at(lambda s: s.mu, system, 0.0)
+
+
+@entry("S0", "5", "Friction is left out", shows="slider-crank", control=SLIPS, cost=10)
+def crank_without_friction(sheet: Sheet) -> None:
+    """Fig. 5 with a scheme that has no friction: contacts slip, and nothing opposes it."""
+    s0_rattle.slider_crank(sheet.breaking(system=without_friction))
+
+
+@entry("S3", "7.9", "Friction is left out", shows="slider-crank", control=SLIPS, quick=False, cost=14)
+def radau_crank_without_friction(sheet: Sheet) -> None:
+    """Fig. 7.9 with a scheme that has no friction."""
+    s3_belt_pendulum_crank.slider_crank(sheet.breaking(system=without_friction))
+
+
+@entry("S4", "2", "Friction is left out", shows="disk-mixer", control=SLIPS, quick=False, cost=45)
+def mixer_without_friction(sheet: Sheet) -> None:
+    """Fig. 2 with a scheme that has no friction: the drum turns, and mixes nothing."""
+    s4_step_size.mixed_disks(sheet.breaking(system=without_friction))
+
+
+@entry("S2", "6", "Friction is left out", shows="guided-hopper", control=SLIPS, quick=False, cost=45)
+def hopper_without_friction(sheet: Sheet) -> None:
+    """Fig. 6, whose subject is the friction percussion, without friction."""
+    s2_generalized_alpha.guided_hopper(sheet.breaking(system=without_friction))
+
+
+# ---- nothing solved
+
+
+def unsolved(method: Method) -> Method:
+    return with_solver(method, SemismoothNewton(atol=1e6, rtol=0.0))
+
+
+@entry("S0", "Table 1", "Nothing is solved", control="largest violation of a law", cost=40,
+       shows=("bouncing-ball", "slider-crank", "mass-on-slope", "tippedisk"))  # fmt: skip
+def iterations_of_no_solve(sheet: Sheet) -> None:
+    """Table 1 with a solver that accepts its guess: no iterations, fewer than printed, and no law is met."""
+    s0_rattle.newton_iterations(sheet.breaking(unsolved))
+
+
+# ---- steps that grow too slowly, extrapolation that stops too early
+
+
+class Sluggish(SwitchingPoints):
+    """Steps grow by a fifth where they may double."""
+
+    def longer(self, dt):
+        return jnp.minimum(jnp.maximum(1.2 * dt, 3.0 * self.dt_min), self.dt_max)
+
+
+class Careless(SwitchingPoints):
+    """Extrapolation stops at a thousand times its tolerance."""
+
+    @property
+    def tolerances(self):
+        return Tolerances(self.dt_min, 1e3 * self.rtol, 1e3 * self.atol)
+
+
+def sluggish(control: SwitchingPoints) -> SwitchingPoints:
+    return Sluggish(control.dt_min, control.dt_max, control.rtol, control.atol)
+
+
+def careless(control: SwitchingPoints) -> SwitchingPoints:
+    return Careless(control.dt_min, control.dt_max, control.rtol, control.atol)
+
+
+GROWTH, STOPS = "largest ratio of", "largest error over atol"
+
+
+@entry("S4", "8", "Steps grow by a fifth instead of doubling", shows="falling-mass", control=GROWTH, cost=4)
+def sluggish_search(sheet: Sheet) -> None:
+    """Fig. 8 with a step size control that hesitates."""
+    s4_step_size.switching_point_search(sheet.breaking(stepsize=sluggish))
+
+
+@entry("S4", "10", "Steps grow by a fifth instead of doubling", shows="falling-mass", control=GROWTH, cost=8)
+def sluggish_falling_mass(sheet: Sheet) -> None:
+    """Fig. 10 with a step size control that hesitates."""
+    s4_examples.falling_mass_with_odd_substeps(sheet.breaking(stepsize=sluggish))
+
+
+@entry("S4", "13", "Steps grow by a fifth instead of doubling", shows="woodpecker", control=GROWTH, cost=9)
+def sluggish_woodpecker(sheet: Sheet) -> None:
+    """Fig. 13 with a step size control that hesitates."""
+    s4_examples.woodpecker(sheet.breaking(stepsize=sluggish))
+
+
+@entry("S4", "10", "Extrapolation stops at a thousand times its tolerance", shows="falling-mass", control=STOPS, cost=8)
+def careless_falling_mass(sheet: Sheet) -> None:
+    """Fig. 10 with an extrapolation that is content too soon."""
+    s4_examples.falling_mass_with_odd_substeps(sheet.breaking(stepsize=careless))
+
+
+@entry("S4", "13", "Extrapolation stops at a thousand times its tolerance", shows="woodpecker", control=STOPS, cost=9)
+def careless_woodpecker(sheet: Sheet) -> None:
+    """Fig. 13 with an extrapolation that is content too soon."""
+    s4_examples.woodpecker(sheet.breaking(stepsize=careless))
+
+
+# ---- another damping
+
+
+def less_damped(method: Any) -> Any:
+    return dataclasses.replace(method, rho_inf=0.9) if hasattr(method, "rho_inf") else method
+
+
+DECAY = "decay of a stiff oscillation"
+
+
+@entry("S2", "2", "rho_inf is not what was asked for", shows="bouncing-ball", control=DECAY, cost=8)
+def damped_otherwise(sheet: Sheet) -> None:
+    """Fig. 2 with rho_inf = 0.9 in the place of 0.5: the figure hides it, a stiff oscillation does not."""
+    s2_generalized_alpha.friction_of_a_spinning_ball(sheet.breaking(less_damped))
+
+
+@entry("S2", "4", "rho_inf is not what was asked for", shows="ball-in-cylinder", control=DECAY, cost=10)
+def damped_otherwise_in_a_cylinder(sheet: Sheet) -> None:
+    """Fig. 4 with rho_inf = 0.9 in the place of 0.5."""
+    s2_generalized_alpha.ball_in_cylinder(sheet.breaking(less_damped))

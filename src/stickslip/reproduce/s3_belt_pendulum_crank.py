@@ -11,7 +11,7 @@ from ..laws import stribeck
 from ..methods import TRBDF2, RadauIIA, Rattle, TRTheta
 from ..methods.base import Method
 from ..results import RESULTS
-from .shared import CAPTURED, EXACT, PENETRATION, gap_rates
+from .shared import CAPTURED, EXACT, PENETRATION, gap_rates, judge_dissipation, judge_friction
 from .sheet import Sheet, entry
 
 # ---- 7.4 block on belt
@@ -240,6 +240,8 @@ def slider_crank(sheet: Sheet) -> None:
     sheet.at_most("impact law: |xi_N| where P_N > 0", np.abs(xi_N)[hit].max(), 1e-8, source="S3 7.6: Newton's impact law")
     excess = (np.abs(sol.P_F) - 0.01 * sol.P_N).max()
     sheet.at_most("friction outside of its cone", excess, 1e-11, source="Coulomb's law")
+    judge_friction(sheet, sol, s.mu)
+    judge_dissipation(sheet, sol, sheet.run_sound(b, RadauIIA(stages=2), dt=b.dt / 2))
     E = sol.energy()
     sheet.at_most("energy over its start", E.max() / E[0], 1.0 + 1e-9, source="impacts and friction only take energy")
     panels = sheet.axes(2, 3, size=(12.0, 6.0))

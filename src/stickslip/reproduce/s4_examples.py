@@ -9,7 +9,7 @@ from .. import benchmarks
 from ..plot import COLORS
 from ..solution import Solution
 from ..stepsize import SwitchingPoints
-from .s4_step_size import becomes, between_rows, draw_steps, extrapolation
+from .s4_step_size import becomes, between_rows, draw_steps, extrapolation, judge_growth, judge_tolerance
 from .sheet import Sheet, entry
 
 # -- Figs. 9, 10: falling mass ----------------------------------------------------------------------------------------
@@ -61,6 +61,11 @@ def falling_mass_with_odd_substeps(sheet: Sheet) -> None:
     resolved = math.ceil(math.log(dt_min / (2 * e * r["first_impact"])) / math.log(e))  # flights longer than dt_min
     rest = sol.t[np.flatnonzero(~sol.state[:, 0])[-1]]
     sheet.close("contact closed for ever", rest, r["accumulation"], atol=2 * resolved * dt_min, source=late_by)
+    judge_growth(sheet, sol, b.stepsize)
+    # A parabola is exact at any tolerance: an oscillation is not.
+    o = benchmarks.load("impact-oscillator")
+    t1, motion = 0.9 * o.reference["impact_times"][0], o.reference["exact"]
+    judge_tolerance(sheet, o, t1, lambda run: np.abs(run.q[:, 0] - motion(run.t)).max())
     axes = sheet.axes(2, 2, "Falling mass, 1, 3, 5, 7 substeps")
     draw_steps(sol, *axes[0])
     axes[0, 0].legend(fontsize=8, loc="lower right")
@@ -227,6 +232,10 @@ def woodpecker(sheet: Sheet) -> None:
     for k, (point, exact) in enumerate(zip(points, r["times"], strict=False), start=1):
         what = f"incident {k}: {point.law}, {point.before} to {point.after}"
         sheet.close(what, point.t, exact, atol=2 * k * dt_min, source=f"{r['source']}; 2 dt_min for every incident")
+    judge_growth(sheet, sol, b.stepsize)
+    t1 = 0.9 * r["times"][0]
+    fine = sheet.run_sound(b, extrapolation(6, fixed_order=True), t1=t1, stepsize=SwitchingPoints(1e-10, 5e-5)).q[-1]
+    judge_tolerance(sheet, b, t1, lambda run: np.abs(run.q[-1] - fine).max())
     switched = np.unique([p.step for p in points])
     sheet.close("largest step with an incident", sol.dt[switched].max(), dt_min, rtol=1e-2, source="S4 section 10.4: dt_min")
     sheet.close("highest order there", sol.order[switched].max(), 1, source="S4 section 10.4: decreases to 1")

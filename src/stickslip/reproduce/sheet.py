@@ -12,8 +12,9 @@ against something known from elsewhere:
         a.plot(sol.t, sol.g_N())
 """
 
+import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,24 +51,48 @@ class Sheet:
         self.checks: list[Check] = []
         self.notes: list[str] = []
         self._figures: list[Any] = []
-        self._broken: Callable[[Method], Method] = lambda method: method
+        self._broken: dict[str, Callable[[Any], Any]] = {}
+        self._under = ""
 
     # ---- runs
 
-    def breaking(self, broken: Callable[[Method], Method]) -> "Sheet":
-        """From here on methods are replaced by broken ones: a negative control runs the same entry."""
-        self._broken = broken
+    def breaking(self, method: Callable[[Method], Method] | None = None, **parts: Callable[[Any], Any]) -> "Sheet":
+        """From here on methods, or the ``system`` or the ``stepsize`` they get, are replaced by broken ones.
+
+        So a negative control runs the same entry, which goes on to judge by what it believes to have run.
+        """
+        self._broken = {**({"method": method} if method else {}), **parts}
         return self
 
     def run(self, b: Benchmark, method: Method | None = None, **options: Any) -> Solution:
         """A benchmark with its own method, end and steps, or with those given."""
+        return self._run(self._broken, b, method, **options)
+
+    def run_sound(self, b: Benchmark, method: Method, **options: Any) -> Solution:
+        """The same, not broken by any control: something to compare with."""
+        return self._run({}, b, method, **options)
+
+    @staticmethod
+    def _run(broken: dict[str, Callable[[Any], Any]], b: Benchmark, method: Method | None, **options: Any) -> Solution:
+        def part(name: str, sound: Any) -> Any:
+            return broken[name](sound) if name in broken else sound
+
         steps = {} if {"dt", "stepsize"} & options.keys() else (b.steps if method is None else {"dt": b.dt})
         options = {"t1": b.t1, "progress": False, **steps, **options}
-        chosen = self._broken(b.method if method is None else method)
-        sol = simulate(b.system, chosen, b.q0, b.u0, **options)
+        if "stepsize" in options:
+            options["stepsize"] = part("stepsize", options["stepsize"])
+        chosen = part("method", b.method if method is None else method)
+        sol = simulate(part("system", b.system), chosen, b.q0, b.u0, **options)
         if sol.result == RESULTS.interrupted:  # half a run is not to be judged
             raise KeyboardInterrupt
         return sol
+
+    @contextlib.contextmanager
+    def under(self, name: str) -> Iterator[None]:
+        """Checks in here are named after what they are about."""
+        self._under = f"{name}: "
+        yield
+        self._under = ""
 
     # ---- verdicts
 
@@ -77,15 +102,15 @@ class Sheet:
         allowed = atol + rtol * abs(expected)
         tolerance = f"± {allowed:.2g}" if not rtol else f"± {100 * rtol:.3g} %" + (f" ± {atol:.2g}" if atol else "")
         holds = bool(abs(got - expected) <= allowed)
-        self.checks.append(Check(what, _number(expected), _number(got), tolerance, holds, source))
+        self._say(Check(what, _number(expected), _number(got), tolerance, holds, source))
 
     def at_most(self, what: str, got: Any, limit: Any, *, source: str) -> None:
         holds = bool(float(got) <= limit)
-        self.checks.append(Check(what, f"at most {_number(limit)}", _number(float(got)), "", holds, source))
+        self._say(Check(what, f"at most {_number(limit)}", _number(float(got)), "", holds, source))
 
     def at_least(self, what: str, got: Any, limit: Any, *, source: str) -> None:
         holds = bool(float(got) >= limit)
-        self.checks.append(Check(what, f"at least {_number(limit)}", _number(float(got)), "", holds, source))
+        self._say(Check(what, f"at least {_number(limit)}", _number(float(got)), "", holds, source))
 
     def order(
         self, what: str, dts: ArrayLike, errors: ArrayLike, expected: float, *,
@@ -97,12 +122,15 @@ class Sheet:
             raise ValueError(f"{what}: an order needs at least three step sizes, got {len(h)}")
         slope = float(np.polyfit(np.log(h), np.log(e), 1)[0])
         holds = bool(abs(slope - expected) <= tolerance)
-        self.checks.append(Check(what, f"order {expected:g}", f"{slope:.2f}", f"± {tolerance:g}", holds, source))
+        self._say(Check(what, f"order {expected:g}", f"{slope:.2f}", f"± {tolerance:g}", holds, source))
         return slope
 
     def holds(self, what: str, condition: Any, *, expected: str, got: str, source: str) -> None:
         """A property, for what no number describes."""
-        self.checks.append(Check(what, expected, got, "property", bool(condition), source))
+        self._say(Check(what, expected, got, "property", bool(condition), source))
+
+    def _say(self, check: Check) -> None:
+        self.checks.append(check._replace(what=f"{self._under}{check.what}"))
 
     def note(self, text: str) -> None:
         """What a reader must know: where the paper's text is wrong, what is shown instead."""
