@@ -1,6 +1,7 @@
 """Bad input is refused at the door by name and value; a failing run says where and keeps what it had."""
 
 import dataclasses
+import sys
 
 import jax.numpy as jnp
 import numpy as np
@@ -201,6 +202,74 @@ def test_an_interrupted_run_returns_what_is_there(monkeypatch):
     sol = go(t1=50.0)
     assert sol.result == ss.RESULTS.interrupted
     assert sol.t.shape == (2001,)
+
+
+def test_an_interrupt_is_told_and_a_second_one_ends_the_script(monkeypatch, capsys):
+    from stickslip import progress
+
+    class Impatient:
+        def update(self, done):
+            if done >= 2000:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(progress, "Silent", Impatient)
+    monkeypatch.setattr(sys.modules["stickslip.simulate"], "_interrupted", -np.inf)
+    assert go(t1=50.0).result == ss.RESULTS.interrupted
+    assert "interrupted at t = 20, the solution is partial" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        go(t1=50.0)
+
+
+def test_an_interrupt_before_the_first_step_is_passed_on(monkeypatch):
+    from stickslip import loop
+
+    def compiling(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["stickslip.simulate"], "_interrupted", -np.inf)
+    monkeypatch.setattr(loop, "chunk", compiling)
+    with pytest.raises(KeyboardInterrupt):
+        go()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"t1": 1e8}, "1e\\+10 steps of dt = 0.01: their rows need about .* GB"),
+        ({"t1": 1.0, "dt": 1e-13}, "1e\\+13 steps"),
+        ({"t1": 1.0, "dt": 1e-17}, "dt = 1e-17 vanishes beside"),
+    ],
+)
+def test_what_cannot_fit_is_refused_before_it_starts(options, words):
+    with pytest.raises(ValueError, match=words):
+        go(**options)
+
+
+class Quadratic(type(BALL.system)):
+    def gamma_F(self, t, q, u):
+        slip = super().gamma_F(t, q, u)
+        return slip * jnp.abs(slip)
+
+
+def test_friction_velocities_that_are_not_affine_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"gamma_F\[0\] \(contact 0, ground\) is not affine"):
+        go(Quadratic(), u0=(0.0, 0.0, 1.0))
+
+
+def test_a_coefficient_in_quotes_is_refused():
+    with pytest.raises(TypeError, match="mu"):
+        ss.Coulomb("0.2")
+
+
+def test_a_field_that_hides_a_function_of_the_system_is_refused():
+    class Hides(ss.System):
+        h: float = 1.0
+
+        def M(self, t, q):
+            return jnp.eye(1)
+
+    with pytest.raises(TypeError, match=r"Hides.*h"):
+        ss.simulate(Hides(), ss.Rattle(), [0.0], [0.0], t1=0.1, dt=1e-2)
 
 
 def test_the_progress_bar_moves(capsys, monkeypatch):

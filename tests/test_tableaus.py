@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import stickslip as ss
 from stickslip import tableaus as tb
+from systems import DoublePendulum
 
 R6, R2 = np.sqrt(6), np.sqrt(2)
 
@@ -150,6 +152,28 @@ def test_the_index_shift_makes_partitioned_methods_solvable(s):
     assert not tb.is_P_matrix(lcp(law(eye[alpha])))  # not shifted, (5.55)
     assert tb.is_P_matrix(lcp(law(B[beta])))  # integrated and shifted, (5.42)
     assert tb.is_P_matrix(lcp(law(B[alpha]))) == (s == 2)  # integrated, not shifted, (5.56)
+
+
+def test_rows_that_do_not_sum_to_c_are_refused():
+    with pytest.raises(ValueError, match="rows of A sum to"):
+        tb.ButcherTableau("typo", np.array([[0.5, 0.0], [0.5, 0.5]]), np.array([0.5, 0.5]), np.array([0.25, 1.0]))
+
+
+def test_diagonals_need_not_be_equal():
+    """Second order with the diagonal (1/3, 1/4): b.c = 1/2 and stiffly accurate."""
+    A = np.array([[1 / 3, 0.0], [3 / 4, 1 / 4]])
+    tableau = tb.ButcherTableau("unequal", A, A[-1], A.sum(axis=1))
+    assert tableau.satisfies_B(2)
+
+    class Unequal(ss.TRBDF2):
+        tableau = property(lambda self: tableau)
+
+    method = Unequal()
+    start = {"q0": [0.5, -0.3], "u0": [0.0, 1.0], "t1": 1.0}
+    exact = ss.simulate(DoublePendulum(), ss.RadauIIA(3), **start, dt=1e-2).q[-1]
+    steps = np.array([20, 40, 80, 160])
+    errors = [np.abs(ss.simulate(DoublePendulum(), method, **start, dt=1 / n).q[-1] - exact).max() for n in steps]
+    assert np.polyfit(np.log(1 / steps), np.log(errors), 1)[0] == pytest.approx(2.0, abs=0.1)
 
 
 def test_nonsense_is_refused():

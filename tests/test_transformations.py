@@ -103,6 +103,39 @@ def test_the_last_step_is_shortened_to_end_at_t1(kind):
     assert exact.t == pytest.approx([0.0, 0.1, 0.2, 0.3], abs=0)
 
 
+@pytest.mark.parametrize("rest", [1e-8, 1e-6, 9e-6])
+def test_a_crumb_of_a_step_is_no_step(rest, kind):
+    """Shorter than a thousandth: joined with the one before, at rest too, where a contact must not be lost."""
+    q0, u0 = [0.0, BALL.system.R, 0.0], [0.0, 0.0, 0.0]
+    sol = ss.simulate(BALL.system, REGISTRY[kind](), q0, u0, t1=0.2 + rest, dt=1e-2)
+    assert len(sol.t) == 21
+    assert sol.t[-1] == 0.2 + rest
+    assert sol.P_N[1:, 0] == pytest.approx(9.81 * np.diff(sol.t), rel=1e-9)
+    assert sol.forces().la_N[:, 0] == pytest.approx(9.81, rel=1e-6)
+    assert len(ss.simulate(BALL.system, REGISTRY[kind](), q0, u0, t1=0.2 + 2e-5, dt=1e-2).t) == 22
+
+
+def test_every_derived_quantity_of_a_batch_is_that_of_its_runs():
+    @jax.vmap
+    @jax.vmap
+    def go(omega):
+        return ss.simulate(BALL.system, ss.Rattle(), BALL.q0, BALL.u0.at[2].set(omega), t1=0.5, dt=1e-2)
+
+    omegas = jnp.array([[5.0, 10.0], [20.0, 50.0], [0.0, 1.0]])
+    batch = go(omegas)
+    assert batch.is_batch
+    assert batch.g_N().shape == (3, 2, 51, 1)
+    assert batch.energy().shape == batch.dt.shape == (3, 2, 51)
+    assert batch.forces().la_N.shape == (3, 2, 51, 1)
+    one = ss.simulate(BALL.system, ss.Rattle(), BALL.q0, BALL.u0.at[2].set(20.0), t1=0.5, dt=1e-2)
+    for mine in (batch[1, 0], batch[1][0]):
+        assert not mine.is_batch
+        assert mine.q == pytest.approx(one.q, abs=1e-9)
+        assert mine.g_N() == pytest.approx(one.g_N(), abs=1e-9)
+    assert batch.energy()[1, 0] == pytest.approx(one.energy(), abs=1e-9)
+    assert np.asarray(batch.forces().la_N)[1, 0] == pytest.approx(one.forces().la_N, abs=1e-6)
+
+
 def test_time_may_start_anywhere(kind):
     a = ss.simulate(BALL.system, REGISTRY[kind](), BALL.q0, BALL.u0, t0=-3.0, t1=-2.0, dt=1e-2)
     b = ss.simulate(BALL.system, REGISTRY[kind](), BALL.q0, BALL.u0, t1=1.0, dt=1e-2)

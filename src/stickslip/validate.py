@@ -308,7 +308,8 @@ def friction_owners(system: System) -> list[str]:
     """To which law each friction velocity belongs."""
     with unchecked():
         stated = system.laws
-    return [_place(i, law) for i, law in enumerate(stated) for _ in range(_friction_velocities(law))]
+    names = {i: f", {name}" for i, name in enumerate(system.contacts or ())}
+    return [f"{_place(i, law)}{names.get(i, '')}" for i, law in enumerate(stated) for _ in range(_friction_velocities(law))]
 
 
 def check_start(values: dict[str, Any], t0: float, friction_owners: Sequence[str] = ()) -> None:
