@@ -1,12 +1,18 @@
 """How long a step takes, how long compiling takes, and the ratio to a naive code in the same run.
 
-    taskset -c 0 .venv/bin/python benchmarks/speed.py        (one core)
+    taskset -c 0 .venv/bin/python benchmarks/speed.py                          (one core)
+    taskset -c 0 .venv/bin/python benchmarks/speed.py --against FOLDER         (beside another checkout)
 
 Times are the best of several repetitions of 1000 steps; compile times are those of a fresh process without disk cache.
+Beside another checkout, each has a process and they take turns: ratios of medians, so that a busy moment hits both alike.
 """
 
 import os
+import statistics
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 os.environ["STICKSLIP_CACHE"] = "off"
 
@@ -56,7 +62,63 @@ def best(*runs):
     return [t / STEPS * 1e6 for t in times]
 
 
+PAIRS = [
+    *(("slider-crank", key) for key in REGISTRY),
+    *(
+        (name, key)
+        for name in ("bouncing-ball", "mass-on-slope", "tippedisk")
+        for key in ("moreau", "rattle", "radau2", "lobatto3")
+    ),
+]
+
+# With the other checkout's own `prepare`: what a step is made of may have changed its name.
+WORKER = """
+import sys, time
+import jax, speed, stickslip as ss
+from stickslip.methods import REGISTRY
+for line in sys.stdin:
+    name, key = line.split()
+    b = ss.benchmarks.load(name)
+    run = speed.prepare(b, REGISTRY[key]())
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line != "go\\n":
+            break
+        began = time.perf_counter()
+        jax.block_until_ready(run())
+        print(time.perf_counter() - began, flush=True)
+"""
+
+
+def worker(folder):
+    path = os.pathsep.join(str(Path(folder).resolve() / part) for part in ("src", "benchmarks"))
+    start = {"env": {**os.environ, "PYTHONPATH": path}, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", WORKER], **start)
+
+
+def against(folder):
+    """Medians of this checkout over those of another one."""
+    both, ratios = (worker(Path(__file__).parents[1]), worker(folder)), []
+
+    def ask(process, words):
+        print(words, file=process.stdin, flush=True)
+        return process.stdout.readline().strip()
+
+    for name, key in PAIRS:
+        ready = [ask(process, f"{name} {key}") for process in both]
+        assert ready == ["ready", "ready"], (name, key, ready)
+        times = [[float(ask(process, "go")) for process in both] for _ in range(4 * REPEAT)]
+        for process in both:
+            print("next", file=process.stdin, flush=True)
+        here, there = (statistics.median(column) / STEPS * 1e6 for column in zip(*times, strict=True))
+        ratios.append(here / there)
+        print(f"{name:15s} {key:18s} {here:7.2f} us a step here, {there:7.2f} there, ratio {here / there:.3f}", flush=True)
+    print(f"geometric mean of all ratios {statistics.geometric_mean(ratios):.3f}, largest {max(ratios):.3f}")
+
+
 def main():
+    if sys.argv[1:2] == ["--against"]:
+        return against(sys.argv[2])
     print(f"jax {jax.__version__}, {os.cpu_count()} cores seen, {len(os.sched_getaffinity(0))} used")
     crank, method = ss.benchmarks.load("slider-crank"), ss.Rattle()
     print(f"slider-crank, rattle: compile and first run {first_run(crank, method):.2f} s")

@@ -78,9 +78,12 @@ class _State(NamedTuple):
 
     at: Point
     first: Array  # |F_0|
+    scaling: Array  # of (6.7)
     e: Array  # squared norm of (6.7)
     k: Array
     held: _Held
+    dx: Array  # the update that this point asks for
+    dy: Array
     fresh: Bool[Array, ""]  # whether the factors are those of this point
     settled: Bool[Array, ""]  # active set as in the factors, which are regular
     next_is_last: Bool[Array, ""]  # the error falls so fast that one more update need not be looked at
@@ -106,7 +109,7 @@ class SemismoothNewton(Solver):
     def attempt(self, problem: Problem, x: Array, y: Array, guided: Guided | None) -> tuple[Solve, Array]:
         """A solve, and |F_0| of (6.7); ``guided`` is for `Automatic`."""
         end = self._iterate(problem, x, y, guided)
-        at, reached = end.at, (end.e < 1.0) | end.next_is_last | end.stuck
+        at, s, e, reached = end.at, end.scaling, end.e, (end.e < 1.0) | end.next_is_last | end.stuck
         if guided is not None:
             # Judged without the help: by the problem itself, with its own active set.
             mu = problem.mu(at.y)
@@ -115,34 +118,33 @@ class SemismoothNewton(Solver):
             F = problem.inclusions.residual(active, psi, mu)
             units = problem.inclusions.units(active)
             at = at._replace(psi=psi, active=active, F=jnp.where(reached, F, jnp.nan), units=units)
-        s = tolerance(problem, at, end.first, self.atol, self.rtol)
-        e = squared_norm(at.rows / s)
+            s = tolerance(problem, at, end.first, self.atol, self.rtol)
+            e = squared_norm(at.rows / s)
         solved = (e < 1.0) | ((end.stuck | end.next_is_last) & (e < NEAR))  # a nan is not below 1
-        dy = self._last_update(problem, at, s[at.phi.shape[0] :], end) * solved
+        allowed = s[at.phi.shape[0] :]
+        last = solved & self._worth_updating(problem, allowed, end)
         solve = Solve(
-            at.x + end.held.X @ dy,
-            at.y + dy,
+            at.x + jnp.where(last, end.dx, 0.0),
+            at.y + jnp.where(last, end.dy, 0.0),
             at.active,
             end.k - 1,
             jnp.asarray(0),
             at.F,
-            s[at.phi.shape[0] :],
+            allowed,
             jnp.max(jnp.abs(at.rows), initial=0.0),
             unless(solved, RESULTS.newton_not_converged),
         )
         return solve, end.first
 
     @staticmethod
-    def _last_update(problem: Problem, at: Point, allowed: Array, end: _State) -> Array:
-        """With the factors at hand: what the error needs, or what else it gives; nothing where these do not fit.
+    def _worth_updating(problem: Problem, allowed: Array, end: _State) -> Array:
+        """Whether the last update is made: where the error needs it, or where the factors at hand give it for nothing.
 
         A solve that ends within its tolerance leaves an error of one sign, which would add up over many steps. Where
         percussions would change by more than the tolerance explains, contacts are nearly redundant: they stay.
         """
-        dy = problem.newton_step(at, end.held.X, end.held.S)
-        small = jnp.all(problem.inclusions.per_percussion() * jnp.abs(dy) <= 1e3 * allowed)
-        free = (end.k > 1) & end.settled & small & same_modes(at.active, end.held.active)
-        return jnp.where(end.next_is_last | free, dy, 0.0)
+        small = jnp.all(problem.inclusions.per_percussion() * jnp.abs(end.dy) <= 1e3 * allowed)
+        return end.next_is_last | (end.settled & small)
 
     def _iterate(self, problem: Problem, x: Array, y: Array, guided: Guided | None) -> _State:
         """Algorithm 1. S and X of an inexact problem are held while the active set stays and the error falls
@@ -169,12 +171,11 @@ class SemismoothNewton(Solver):
 
         def step(c: _State) -> _State:
             k, held, e_before = c.k, c.held, c.e
-            # the update that the last evaluation asked for, zero at first
-            dy = jnp.where(k > 0, problem.newton_step(c.at, held.X, held.S), 0.0)
             forcing = None if attempt is None else jnp.where(k == 0, attempt, 0)
-            at = evaluate(problem.using(held.linearisation), c.at.x + held.X @ dy, c.at.y + dy, forcing, anchor)
+            at = evaluate(problem.using(held.linearisation), c.at.x + c.dx, c.at.y + c.dy, forcing, anchor)
             first = jnp.where(k == 0, self._first(at, guided), c.first)
-            e = squared_norm(at.rows / tolerance(problem, at, first, self.atol, self.rtol))
+            s = tolerance(problem, at, first, self.atol, self.rtol)
+            e = squared_norm(at.rows / s)
             same = same_modes(at.active, held.active)
             predicted = e * (e / e_before)  # e_before is infinite at first
             settled = same & held.S.regular & (e < NEAR) & ~helped
@@ -184,15 +185,25 @@ class SemismoothNewton(Solver):
             slow = (k == 0) | ~same | (e > 1e-3 * e_before) if problem.inexact else True
             stale = (((e >= 1.0) & ~last) | forced) & slow
             stuck = c.fresh & (settled | redundant) & (e > NO_PROGRESS * e_before) & (e_before < NEAR)
-            held = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
+
+            def update() -> tuple[_Held, Array, Array]:
+                new = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
+                dy = problem.newton_step(at, new.X, new.S)
+                return new, new.X @ dy, dy
+
+            # A guess that is a solution asks for nothing, and there are no factors yet.
+            held, dx, dy = jax.lax.cond(stale | (k > 0), update, lambda: (held, jnp.zeros_like(at.x), jnp.zeros_like(at.y)))
             hopeless = self._hopeless(problem, k - 1, e, e_before)
-            return _State(at._replace(aux=None), first, e, k + 1, held, stale, settled, last, stuck, hopeless)
+            return _State(at._replace(aux=None), first, s, e, k + 1, held, dx, dy, stale, settled, last, stuck, hopeless)
 
         laws, n, zero, no = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y), jnp.asarray(False)
         open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
         nothing = Point(x, y, None, jnp.zeros(problem.motion_rows), zero, open_, zero, zero)
         held = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation)
-        begin = _State(nothing, jnp.zeros_like(nothing.rows), jnp.asarray(jnp.inf), jnp.asarray(0), held, no, no, no, no, no)
+        rows = jnp.zeros_like(nothing.rows)
+        begin = _State(
+            nothing, rows, rows, jnp.asarray(jnp.inf), jnp.asarray(0), held, jnp.zeros_like(x), zero, no, no, no, no, no
+        )  # fmt: skip
         return jax.lax.while_loop(unfinished, step, begin)
 
     @staticmethod
