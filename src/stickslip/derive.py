@@ -83,7 +83,8 @@ class Directions(NamedTuple):
     def scales(self, u: Array) -> Scales:
         """Of the velocities of all rows; u may be a sum of magnitudes."""
         none = jnp.zeros_like(self.G)
-        return Scales(self.G, none + 1.0, jnp.abs(u) @ jnp.abs(self.W) + jnp.abs(self.chi), none)
+        # a sum, not a product: it fuses with what is around it
+        return Scales(self.G, none + 1.0, jnp.sum(jnp.abs(u[:, None] * self.W), axis=0) + jnp.abs(self.chi), none)
 
 
 class Near(NamedTuple):

@@ -74,7 +74,7 @@ class Guided(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Between iterations; k counts evaluations."""
+    """A point and what was found there; k counts evaluations."""
 
     at: Point
     first: Array  # |F_0|
@@ -82,9 +82,9 @@ class _State(NamedTuple):
     e: Array  # squared norm of (6.7)
     k: Array
     held: _Held
-    dx: Array  # the update that this point asks for
+    dx: Array  # the update of this point with the factors held
     dy: Array
-    fresh: Bool[Array, ""]  # whether the factors are those of this point
+    stale: Bool[Array, ""]  # the next update needs factors of this point
     settled: Bool[Array, ""]  # active set as in the factors, which are regular
     next_is_last: Bool[Array, ""]  # the error falls so fast that one more update need not be looked at
     stuck: Bool[Array, ""]  # at round-off
@@ -122,7 +122,7 @@ class SemismoothNewton(Solver):
             e = squared_norm(at.rows / s)
         solved = (e < 1.0) | ((end.stuck | end.next_is_last) & (e < NEAR))  # a nan is not below 1
         allowed = s[at.phi.shape[0] :]
-        last = solved & self._worth_updating(problem, allowed, end)
+        last = solved & self._worth_updating(problem, end, allowed)
         solve = Solve(
             at.x + jnp.where(last, end.dx, 0.0),
             at.y + jnp.where(last, end.dy, 0.0),
@@ -137,7 +137,7 @@ class SemismoothNewton(Solver):
         return solve, end.first
 
     @staticmethod
-    def _worth_updating(problem: Problem, allowed: Array, end: _State) -> Array:
+    def _worth_updating(problem: Problem, end: _State, allowed: Array) -> Array:
         """Whether the last update is made: where the error needs it, or where the factors at hand give it for nothing.
 
         A solve that ends within its tolerance leaves an error of one sign, which would add up over many steps. Where
@@ -150,60 +150,53 @@ class SemismoothNewton(Solver):
         """Algorithm 1. S and X of an inexact problem are held while the active set stays and the error falls
         well.
 
-        Where forces are so stiff that their linearisation at the start does not serve, it is taken anew.
-        Written so that the (large) program of `evaluate` appears once: it is what takes time to compile.
+        Where forces are so stiff that their linearisation at the start does not serve, it is taken anew. A guess
+        that is a solution, as it is at rest, costs one evaluation.
         """
         attempt, anchor = (None, None) if guided is None else (guided.attempt, guided.anchor)
         forced = jnp.asarray(False) if attempt is None else attempt > 0  # whose first residual proves nothing
         helped = forced if anchor is None else forced | jnp.any(anchor.stiffness > 0.0)  # must be judged without the help
         null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
 
-        def factor(at: Point, k: Array, linearisation: Any) -> _Held:
+        def factor(c: _State) -> _Held:
+            linearisation = c.held.linearisation
             if linearisation is not None:
                 # The first one is fresh.
-                linearisation = jax.lax.cond(k > 0, lambda: problem.relinearised(at.x), lambda: linearisation)
-            X = problem.using(linearisation).tangent(at.x, at.aux)
-            return _Held(X, problem.factor(at, X, null_pivot, anchor), at.active, linearisation)
+                linearisation = jax.lax.cond(c.k > 1, lambda: problem.relinearised(c.at.x), lambda: linearisation)
+            X = problem.using(linearisation).tangent(c.at.x, c.at.aux)
+            return _Held(X, problem.factor(c.at, X, null_pivot, anchor), c.at.active, linearisation)
+
+        def error(at: Point, first: Array) -> tuple[Array, Array]:
+            s = tolerance(problem, at, first, self.atol, self.rtol)
+            return s, squared_norm(at.rows / s)
 
         def unfinished(c: _State):
             done = (c.e < 1.0) | c.next_is_last | c.stuck
             return (~done | (forced & (c.k == 1))) & (c.k <= self.max_iterations) & ~c.hopeless
 
         def step(c: _State) -> _State:
-            k, held, e_before = c.k, c.held, c.e
-            forcing = None if attempt is None else jnp.where(k == 0, attempt, 0)
-            at = evaluate(problem.using(held.linearisation), c.at.x + c.dx, c.at.y + c.dy, forcing, anchor)
-            first = jnp.where(k == 0, self._first(at, guided), c.first)
-            s = tolerance(problem, at, first, self.atol, self.rtol)
-            e = squared_norm(at.rows / s)
-            same = same_modes(at.active, held.active)
-            predicted = e * (e / e_before)  # e_before is infinite at first
+            held = jax.lax.cond(c.stale, factor, lambda c: c.held, c) if problem.inexact else factor(c)
+            dy = problem.newton_step(c.at, held.X, held.S)
+            at = evaluate(problem.using(held.linearisation), c.at.x + held.X @ dy, c.at.y + dy, None, anchor)
+            s, e = error(at, c.first)
+            same, fell = same_modes(at.active, held.active), e / c.e
             settled = same & held.S.regular & (e < NEAR) & ~helped
             redundant = same & ~held.S.regular & (e < at.rows.shape[0] ** 2) & ~helped
-            last = (k > 0) & settled & (e >= 1.0) & (predicted < PREDICTED)
+            last = settled & (e >= 1.0) & (e * fell < PREDICTED)
+            stuck = c.stale & (settled | redundant) & (fell > NO_PROGRESS) & (c.e < NEAR)
             # squared: a factor of thirty in the norm
-            slow = (k == 0) | ~same | (e > 1e-3 * e_before) if problem.inexact else True
-            stale = (((e >= 1.0) & ~last) | forced) & slow
-            stuck = c.fresh & (settled | redundant) & (e > NO_PROGRESS * e_before) & (e_before < NEAR)
+            stale = ~same | (fell > 1e-3) if problem.inexact else yes
+            dy = problem.newton_step(at, held.X, held.S)
+            hopeless = self._hopeless(problem, c.k - 1, e, c.e)
+            return _State(at, c.first, s, e, c.k + 1, held, held.X @ dy, dy, stale, settled, last, stuck, hopeless)
 
-            def update() -> tuple[_Held, Array, Array]:
-                new = jax.lax.cond(stale, lambda: factor(at, k, held.linearisation), lambda: held)
-                dy = problem.newton_step(at, new.X, new.S)
-                return new, new.X @ dy, dy
-
-            # A guess that is a solution asks for nothing, and there are no factors yet.
-            held, dx, dy = jax.lax.cond(stale | (k > 0), update, lambda: (held, jnp.zeros_like(at.x), jnp.zeros_like(at.y)))
-            hopeless = self._hopeless(problem, k - 1, e, e_before)
-            return _State(at._replace(aux=None), first, s, e, k + 1, held, dx, dy, stale, settled, last, stuck, hopeless)
-
-        laws, n, zero, no = problem.inclusions.laws, y.shape[0], jnp.zeros_like(y), jnp.asarray(False)
+        laws, n, yes, no = problem.inclusions.laws, y.shape[0], jnp.asarray(True), jnp.asarray(False)
         open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
-        nothing = Point(x, y, None, jnp.zeros(problem.motion_rows), zero, open_, zero, zero)
-        held = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation)
-        rows = jnp.zeros_like(nothing.rows)
-        begin = _State(
-            nothing, rows, rows, jnp.asarray(jnp.inf), jnp.asarray(0), held, jnp.zeros_like(x), zero, no, no, no, no, no
-        )  # fmt: skip
+        nothing = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation)
+        at = evaluate(problem, x, y, attempt, anchor)
+        first = self._first(at, guided)
+        no_update = jnp.zeros_like(x), jnp.zeros_like(y)
+        begin = _State(at, first, *error(at, first), jnp.asarray(1), nothing, *no_update, yes, no, no, no, no)
         return jax.lax.while_loop(unfinished, step, begin)
 
     @staticmethod
