@@ -168,7 +168,7 @@ SOLVERS = {
     "PJOR": ss.PJOR(),
     **{
         f"Automatic, {name}": ss.Automatic(ways=k)
-        for k, name in enumerate(("Newton", "from nothing", "sticking", "proximal", "fixed point", "PSOR"), start=1)
+        for k, name in enumerate(("Newton", "sticking", "from nothing", "proximal", "fixed point", "PSOR"), start=1)
     },
 }
 

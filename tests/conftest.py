@@ -3,6 +3,9 @@
 import os
 from functools import lru_cache
 
+# Tests compile much and run little: half the time is the compiler's optimisation, which `XLA_FLAGS= make tests` keeps.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
 import jax
 import numpy as np
 import pytest

@@ -29,7 +29,7 @@ def test_the_percussion_stays_in_the_ellipsoid():
     sol = run("tippedisk")
     a = np.array([1.0, 1.0, 3 * np.pi * 1e-3 / 16])
     size = np.linalg.norm(sol.P_F / a, axis=1)
-    assert (size - 0.3 * sol.P_N[:, 0]).max() < 17 * 1e-12  # unknowns * atol
+    assert (size - 0.3 * sol.P_N[:, 0]).max() < 17 * 1e-12  # of percussions of the size of one
     # it slips all the time, but its direction turns within a step
     assert size[1:].min() > 0.0
 

@@ -53,7 +53,7 @@ def velocity_step(solver: Solver, dynamics: Dynamics, t, dt, q, u, memory: Memor
     nothing = jnp.zeros(dynamics.n_y)
     problem = impact_problem(dynamics, at, u + gained[:, 0], at.velocities(u), closed, nothing, dt)
     out = solver.solve(problem, u, dt * memory.force)
-    zero = QUIET * problem.inclusions.scales.cancelling(out.y) + 2.0 * out.tolerance
+    zero = QUIET * problem.inclusions.scales.own + 2.0 * out.tolerance
     _, _, g_N_dot, _ = dynamics.split(at.velocities(out.x))
     _, _, drift, _ = dynamics.split(zero)
     return out, Memory(out.y / dt, closed & (jnp.abs(g_N_dot) <= drift), g_N + _round_off(dynamics), drift)

@@ -32,9 +32,9 @@ class Automatic(Solver):
     """Tries, in this order, and stops at the first success:
 
     1. Newton from the last percussion;
-    2. Newton from no percussions;
-    3. Newton from contacts that stick in all stages, in all but the first, and so on: in a tangential impact (Painleve)
+    2. Newton from contacts that stick in all stages, in all but the first, and so on: in a tangential impact (Painleve)
        nothing near the last percussion is a solution, but sticking is;
+    3. Newton from no percussions;
     4. proximal steps: Newton with psi + r (mu - mu_k) in place of psi, mu_k the solution before, and r falling. Redundant
        contacts become independent, the sequence converges to one of their solutions, and where their rows contradict each
        other in one contact mode it runs, ever faster, into another;
@@ -55,10 +55,9 @@ class Automatic(Solver):
         return self.newton
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        starts, worthwhile = 1 + problem.inclusions.stages, ~jnp.asarray(problem.inclusions.optional)
-        nothing = problem.y_of(jnp.zeros_like(y))
-
-        last = (0, 1, starts, starts + PROXIMAL_STEPS)[min(self.ways, 4) - 1]
+        sticking, worthwhile = problem.inclusions.stages, ~jnp.asarray(problem.inclusions.optional)
+        starts, nothing = sticking + 1, problem.y_of(jnp.zeros_like(y))
+        last = (0, sticking, starts, starts + PROXIMAL_STEPS)[min(self.ways, 4) - 1]
 
         # A loop, so that Newton is compiled once.
         def once_more(a: _Attempt):
@@ -68,8 +67,8 @@ class Automatic(Solver):
         def newton(a: _Attempt) -> _Attempt:
             proximal = a.number > starts
             anchor = Anchor.at(problem, a.y, jnp.where(proximal, a.strength, 0.0))
-            guided = Guided(jnp.where(proximal, 0, jnp.maximum(a.number - 1, 0)), anchor, a.first)
-            solve, first = self.newton.attempt(problem, a.x, jnp.where(a.number == 1, nothing, a.y), guided)
+            guided = Guided(jnp.where(a.number <= sticking, a.number, 0), anchor, a.first)
+            solve, first = self.newton.attempt(problem, a.x, jnp.where(a.number == starts, nothing, a.y), guided)
             found = proximal & jnp.all(jnp.isfinite(solve.rows))  # of the proximal problem
             strength = jnp.where(proximal, a.strength * jnp.where(found, SOFTEN, STIFFEN), a.strength)
             total = a.solve.newton_iterations + solve.newton_iterations
