@@ -40,11 +40,11 @@ def test_each_impact_obeys_newtons_law_exactly(method):
 
 
 def test_impacts_come_when_they_should(method):
-    """First-order schemes: found within a step, and each flight is off by up to a step and a half."""
+    """First-order schemes: found within two steps, and each flight is off by up to a step and a half."""
     sol = run("bouncing-ball", 1, method)
     expected = ss.benchmarks.load("bouncing-ball", 1).reference["impact_times"]
     found = sol.t[1:][(sol.P_N[1:, 0] > 0) & (sol.u[:-1, 1] < -0.2)]
-    assert np.all(np.abs(found[:3] - expected) <= [1e-2, 2.5e-2, 4.5e-2])
+    assert np.all(np.abs(found[:3] - expected) <= [2e-2, 3e-2, 4.5e-2])
 
 
 @pytest.mark.parametrize("g", [9.81, 10.0])

@@ -20,8 +20,7 @@ _OURS = __package__ or "stickslip"
 
 
 def captured(*objects: Any) -> str:
-    """A digest of the values that the functions of these objects (systems, methods) find outside of
-    themselves.
+    """A digest of the values that the functions of these objects (systems, methods) find outside of themselves.
 
     Functions of installed packages, and of this one, are taken as they are. What an object refers to that has
     no value to look at counts by its identity.

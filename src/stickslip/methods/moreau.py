@@ -1,9 +1,11 @@
 """Moreau's midpoint rule.
 
-    q_m = q_n + dt/2 q_dot(t_n, q_n, u_n),    A = {k : g_N^k(t_m, q_m) <= 0}    (and contacts at rest: see
-    Memory) M_m (u_n+1 - u_n) = dt h(t_m, q_m, u_n) + W_m P 0 = g_dot(t_m, q_m, u_n+1),  0 = gamma(t_m, q_m,
-    u_n+1), xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for k in A, P = 0 otherwise, xi = gamma(t_m, q_m, u_n+1)
-    + e gamma(t_m, q_m, u_n) q_n+1 = q_m + dt/2 q_dot(t_n+1, q_m, u_n+1)
+    q_m = q_n + dt/2 q_dot(t_n, q_n, u_n),    A = {k : g_N^k(t_m, q_m) <= 0}    (and contacts at rest: see Memory)
+    M_m (u_n+1 - u_n) = dt h(t_m, q_m, u_n) + W_m P
+    0 = g_dot(t_m, q_m, u_n+1),  0 = gamma(t_m, q_m, u_n+1),
+    xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for k in A, P = 0 otherwise,
+    xi = gamma(t_m, q_m, u_n+1) + e gamma(t_m, q_m, u_n)
+    q_n+1 = q_m + dt/2 q_dot(t_n+1, q_m, u_n+1)
 
 Contact is enforced on velocity level: positions may penetrate by O(dt). Order 1; free flight under a constant
 force is exact. J. J. Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988,
@@ -25,9 +27,8 @@ from .base import Method, Step, default_solver, impact_problem
 
 
 class Memory(NamedTuple):
-    """A contact at rest keeps its gap but for round-off, whose sign must not decide whether it opens: it
-    stays in A unless its
-    gap has grown by more than a gap rate of zero allows."""
+    """A contact at rest keeps its gap but for round-off, whose sign must not decide whether it opens: it stays in A
+    unless its gap has grown by more than a gap rate of zero allows."""
 
     force: Array  # percussion over dt: a guess
     resting: Bool[Array, " n_N"]  # in A, and at rest in normal direction after the step

@@ -38,8 +38,7 @@ def squared_norm(rows: Array) -> Array:
 
 
 def tolerance(problem: Problem, at: Point, first: Array, atol: Any, rtol: Any) -> Array:
-    """The scaling of (6.7), (m + n)(atol + rtol |F_0|), with atol in units of the row and nothing below
-    round-off.
+    """The scaling of (6.7), (m + n)(atol + rtol |F_0|), with atol in units of the row and nothing below round-off.
 
     The units are those of the point that is judged: percussions of a guess may be zero.
     """
@@ -147,8 +146,7 @@ class SemismoothNewton(Solver):
         return end.next_is_last | (end.settled & small)
 
     def _iterate(self, problem: Problem, x: Array, y: Array, guided: Guided | None) -> _State:
-        """Algorithm 1. S and X of an inexact problem are held while the active set stays and the error falls
-        well.
+        """Algorithm 1. S and X of an inexact problem are held while the active set stays and the error falls well.
 
         Where forces are so stiff that their linearisation at the start does not serve, it is taken anew. A guess
         that is a solution, as it is at rest, costs one evaluation.
