@@ -103,15 +103,15 @@ def test_the_last_step_is_shortened_to_end_at_t1(kind):
     assert exact.t == pytest.approx([0.0, 0.1, 0.2, 0.3], abs=0)
 
 
-@pytest.mark.parametrize("rest", [1e-8, 1e-6, 9e-6])
-def test_a_crumb_of_a_step_is_no_step(rest, kind):
+def test_a_crumb_of_a_step_is_no_step(kind):
     """Shorter than a thousandth: joined with the one before, at rest too, where a contact must not be lost."""
     q0, u0 = [0.0, BALL.system.R, 0.0], [0.0, 0.0, 0.0]
-    sol = ss.simulate(BALL.system, REGISTRY[kind](), q0, u0, t1=0.2 + rest, dt=1e-2)
-    assert len(sol.t) == 21
-    assert sol.t[-1] == 0.2 + rest
-    assert sol.P_N[1:, 0] == pytest.approx(9.81 * np.diff(sol.t), rel=1e-9)
-    assert sol.forces().la_N[:, 0] == pytest.approx(9.81, rel=1e-6)
+    for rest in (1e-8, 1e-6, 9e-6):
+        sol = ss.simulate(BALL.system, REGISTRY[kind](), q0, u0, t1=0.2 + rest, dt=1e-2)
+        assert len(sol.t) == 21
+        assert sol.t[-1] == 0.2 + rest
+        assert sol.P_N[1:, 0] == pytest.approx(9.81 * np.diff(sol.t), rel=1e-9)
+        assert sol.forces().la_N[:, 0] == pytest.approx(9.81, rel=1e-6)
     assert len(ss.simulate(BALL.system, REGISTRY[kind](), q0, u0, t1=0.2 + 2e-5, dt=1e-2).t) == 22
 
 

@@ -42,12 +42,6 @@ class Scales(NamedTuple):
         motion = jnp.max(self.speed / jnp.where(root > 0.0, root, jnp.inf), initial=0.0)
         return self.span * (self.speed + root * jnp.minimum(self.energy_norm(y), SELF_STRESS * motion)) + self.gap
 
-    @property
-    def blur(self) -> Float[Array, ""]:
-        """By how much velocities are uncertain, beside round-off of their own, for percussions that come from gaps."""
-        root = jnp.sqrt(self.G) * self.span
-        return jnp.max(self.gap / jnp.where(root > 0.0, root, jnp.inf), initial=0.0)
-
     def energy_norm(self, y: Array) -> Float[Array, ""]:
         """What all percussions together can move."""
         return jnp.sum(jnp.sqrt(self.G) * self.impulse * jnp.abs(y))

@@ -164,7 +164,7 @@ class Stages(Problem):
         # What a step adds: what it leaves of that adds up from step to step.
         gained, moved, added = jnp.abs(U - self.u_base), jnp.abs(Q - self.q_base), jnp.abs(Q) + jnp.abs(self.q_base)
         # beside the energy of the whole, with what percussions bring
-        energy = d.energy_norm(U) + scales.energy_norm(y) + scales.blur
+        energy = d.energy_norm(U) + scales.energy_norm(y)
         size = jnp.concatenate([moved.reshape(-1), gained.reshape(-1)])
         cancelling = jnp.concatenate([
             (added + self.dt * energy * d.reach).reshape(-1), (jnp.abs(self.u_base) + energy * d.mobility).reshape(-1),
