@@ -1,6 +1,7 @@
 """Negative controls: entries run with schemes that were broken on purpose. They must fail, or green would mean nothing."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -131,12 +132,11 @@ class Careless(SwitchingPoints):
         return Tolerances(self.dt_min, 1e3 * self.rtol, 1e3 * self.atol)
 
 
-def sluggish(control: SwitchingPoints) -> SwitchingPoints:
-    return Sluggish(control.dt_min, control.dt_max, control.rtol, control.atol)
+def turned_into(kind: type[SwitchingPoints]) -> Callable[[SwitchingPoints], SwitchingPoints]:
+    return lambda control: kind(control.dt_min, control.dt_max, control.rtol, control.atol)
 
 
-def careless(control: SwitchingPoints) -> SwitchingPoints:
-    return Careless(control.dt_min, control.dt_max, control.rtol, control.atol)
+sluggish, careless = turned_into(Sluggish), turned_into(Careless)
 
 
 GROWTH, STOPS = "largest ratio of", "largest error over atol"

@@ -91,8 +91,10 @@ class Sheet:
     def under(self, name: str) -> Iterator[None]:
         """Checks in here are named after what they are about."""
         self._under = f"{name}: "
-        yield
-        self._under = ""
+        try:
+            yield
+        finally:
+            self._under = ""
 
     # ---- verdicts
 
