@@ -16,6 +16,7 @@ from ..simulate import simulate
 from ..solution import Solution, SwitchingPoint
 from ..solvers import SemismoothNewton
 from ..stepsize import SwitchingPoints
+from .shared import judge_coulomb
 from .sheet import Sheet, entry
 
 
@@ -102,13 +103,9 @@ def judge_mixing(sheet: Sheet, sol: Any, finer: Any) -> None:
     t, q = sol.t[:-1] + dt / 2, sol.q[:-1] + dt / 2 * sol.u[:-1]
     slip = np.asarray(jax.jit(jax.vmap(s.gamma_F))(t, q, sol.u[1:]))
     P_N, P_F = sol.P_N[1:], sol.P_F[1:]
-    slips = (P_N > 1e-9) & (np.abs(slip) > 1e-5)
-    off = np.abs(P_F + s.mu * P_N * np.sign(slip))[slips].max(initial=0.0)
-    what = f"|P_F + mu P_N sign(slip)| in {slips.sum()} contacts that slip"
-    sheet.at_most(what, off, 1e-12, source="Coulomb's law; PSOR stops at 1e-9, slip below 1e-5 may be stick")
-    inside = (P_N > 1e-9) & (np.abs(P_F) < (1 - 1e-6) * s.mu * P_N)
-    creep = np.abs(slip[inside]).max(initial=0.0)
-    sheet.at_most(f"slip in {inside.sum()} contacts that stick", creep, 1e-5, source="stick is stick, as PSOR stops")
+    pushes = P_N > 1e-9
+    # PSOR stops at 1e-9: slip below 1e-5 may be stick
+    judge_coulomb(sheet, s.mu, P_N, P_F, slip, pushes, pushes & (np.abs(slip) > 1e-5), percussion=1e-12, creep=1e-5)
 
     def in_use(run):
         return np.abs(run.P_F).sum() / run.P_N.sum()

@@ -192,13 +192,20 @@ def judge_friction(sheet: Sheet, sol: Any, mu: float) -> None:
     slip, P_N, P_F = slip_velocities(sol), sol.P_N[1:], sol.P_F[1:]
     before, after, pushes = slip[:-1], slip[1:], P_N > 1e-12
     one_way = pushes & (np.minimum(before, after) > 1e-9) | pushes & (np.maximum(before, after) < -1e-9)
-    off = np.abs(P_F + mu * P_N * np.sign(after))[one_way].max(initial=0.0)
-    what = f"|P_F + mu P_N sign(slip)| in {one_way.sum()} contacts that slip one way throughout a step"
-    sheet.at_most(what, off, ENFORCED, source="Coulomb's law")
+    judge_coulomb(sheet, mu, P_N, P_F, after, pushes, one_way, percussion=ENFORCED, creep=ENFORCED)
     sheet.at_least("steps and contacts that slip one way", one_way.sum(), 100, source="the figure shows slip")
+
+
+def judge_coulomb(
+    sheet: Sheet, mu: float, P_N: Any, P_F: Any, slip: Any, pushes: Any, slips: Any, *, percussion: float, creep: float
+) -> None:
+    """Percussions of steps against the slip that they must oppose, where a contact ``slips``, or undo, where it sticks."""
+    off = np.abs(P_F + mu * P_N * np.sign(slip))[slips].max(initial=0.0)
+    what = f"|P_F + mu P_N sign(slip)| in {slips.sum()} contacts that slip throughout a step"
+    sheet.at_most(what, off, percussion, source="Coulomb's law")
     inside = pushes & (np.abs(P_F) < (1 - 1e-6) * mu * P_N)
-    creep = np.abs(after[inside]).max(initial=0.0)
-    sheet.at_most(f"slip in {inside.sum()} contacts that stick", creep, ENFORCED, source="stick is stick")
+    found = np.abs(slip[inside]).max(initial=0.0)
+    sheet.at_most(f"slip in {inside.sum()} contacts that stick", found, creep, source="stick is stick, as the solver stops")
 
 
 def dissipated(sol: Any) -> float:
