@@ -25,6 +25,7 @@ from stickslip.derive import Directions
 from stickslip.laws import StackedLaws
 from stickslip.methods import by_name
 from stickslip.results import RESULTS
+from stickslip.rows import Layout, StageLayout
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
 
 NU, N = 6, 4
@@ -71,10 +72,11 @@ def problem(M, W, mu, e_N, u, force):
     e = jnp.concatenate([e_N, jnp.zeros(2 * N)])
     c = e * (W.T @ u)
     at = Directions(W, c, L, jnp.sum(W * L, axis=0))
-    yes = jnp.ones(N, dtype=bool)
+    yes, rows = jnp.ones(N, dtype=bool), Layout(0, 0, N, 2 * N)
     inclusions = Inclusions(
-        laws, yes, yes, ProxParameters.of(laws, 0, at.G), jnp.ones(()), jnp.zeros(3 * N), at.scales(free), 0
-    )
+        laws, StageLayout(rows), yes, yes, ProxParameters.of(laws, rows, at.G), jnp.ones(()), jnp.zeros(3 * N),
+        at.scales(free),
+    )  # fmt: skip
     return VelocityProblem(inclusions, free, L, W, c, W.T @ L)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import stickslip as ss
 from stickslip.derive import Directions
 from stickslip.laws import StackedLaws
+from stickslip.rows import Layout, StageLayout
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
 from test_solvers import problem
 
@@ -86,8 +87,9 @@ def test_problems_written_by_others_are_solved_to_tolerance(file):
     laws = StackedLaws.of([ss.Contact(friction=ss.Coulomb(m, dim=dim - 1)) for m in mu])
     true, none = jnp.ones(n, dtype=bool), jnp.zeros(len(c))
     at = Directions(jnp.eye(len(c)), none, jnp.asarray(G), jnp.diagonal(jnp.asarray(G)))
-    rho = ProxParameters.of(laws, 0, at.G)
-    inclusions = Inclusions(laws, true, true, rho, jnp.ones(()), none, at.scales(jnp.asarray(c)), 0)
+    rows = Layout(0, 0, laws.n_N, laws.n_F)
+    rho = ProxParameters.of(laws, rows, at.G)
+    inclusions = Inclusions(laws, StageLayout(rows), true, true, rho, jnp.ones(()), none, at.scales(jnp.asarray(c)))
     # u itself as the motion: x = W r + q
     p = VelocityProblem(inclusions, jnp.asarray(c), jnp.asarray(G), jnp.eye(len(c)), jnp.zeros(len(c)), jnp.asarray(G))
     outs = [s.solve(p, p.u_free, jnp.zeros(len(c))) for s in (ss.Automatic(), ss.PSOR(), ss.PJOR(max_iterations=200_000))]

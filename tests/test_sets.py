@@ -18,7 +18,7 @@ def vectors(n):
     return st.lists(finite, min_size=n, max_size=n).map(np.array)
 
 
-BALLS = Balls((0, 0, 1, 2, 2, 2), 3)
+BALLS = Balls((2, 1, 3))
 
 
 @settings(max_examples=60, deadline=None)
@@ -66,7 +66,7 @@ def test_laws_stack_in_order_with_their_scales():
         ss.FrictionElement(2.0),
     ])  # fmt: skip
     assert laws.contact_of == (0, 0, 2, -1)
-    assert laws.set.ball_of == (0, 0, 1, 2, 2, 2, 3)
+    assert laws.set.dimensions == (2, 1, 3, 1)
     assert laws.scale == pytest.approx([1, 0.5, 1, 1, 1, 3 * np.pi * 1e-3 / 16, 1])
     assert laws.e_F == pytest.approx([0, 0, 0, 0.5, 0.5, 0.5, 0])
     radii = laws.radii(jnp.array([1.0, 10.0, 100.0]), 0.5)

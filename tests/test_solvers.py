@@ -13,17 +13,18 @@ import stickslip as ss
 from stickslip.derive import Directions
 from stickslip.laws import StackedLaws
 from stickslip.linalg import basic_solution, eliminate, solve, spd_solve
+from stickslip.rows import Layout, StageLayout
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
 
 
 def problem(W, M, u_free, c, mu, n_contacts, bilateral=0, dim=1):
     laws = StackedLaws.of([ss.Contact(friction=ss.Coulomb(mu, dim=dim))] * n_contacts)
     L = np.linalg.solve(M, W)
-    true = jnp.ones(n_contacts, dtype=bool)
+    true, rows = jnp.ones(n_contacts, dtype=bool), Layout(bilateral, 0, laws.n_N, laws.n_F)
     at = Directions(*(jnp.asarray(a) for a in (W, c, L, np.sum(W * L, axis=0))))
-    rho = ProxParameters.of(laws, bilateral, at.G)
+    rho = ProxParameters.of(laws, rows, at.G)
     scales = at.scales(jnp.asarray(u_free))
-    inclusions = Inclusions(laws, true, true, rho, jnp.ones(()), jnp.zeros(W.shape[1]), scales, bilateral)
+    inclusions = Inclusions(laws, StageLayout(rows), true, true, rho, jnp.ones(()), jnp.zeros(W.shape[1]), scales)
     return VelocityProblem(inclusions, *(jnp.asarray(a) for a in (u_free, L, W, c, W.T @ L)))
 
 

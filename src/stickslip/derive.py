@@ -1,6 +1,6 @@
 """Everything that follows from a system by differentiation, in one place.
 
-The constraint rows are always ordered (g, gamma, N, F); friction rows are scaled as their balls want them
+Rows lie as `rows` says; friction rows are scaled as their balls want them
 (`StackedLaws.scale`). Velocities of all rows are affine in u,
 
     gamma(t, q, u) = W(t, q)^T u + chi(t, q),      gamma_dot = W^T u_dot + zeta(t, q, u).
@@ -10,18 +10,17 @@ matrix is inverted before the first step.
 """
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import Literal
 from jaxtyping import Array, Float
 
 from .laws import StackedLaws
 from .linalg import columns, matmul, spd_solve
+from .rows import Layout, Rows
 from .scales import CLOSED, ROUND_OFF, START, Scales
 from .system import LagrangianSystem, System
 
@@ -102,7 +101,7 @@ class Near(NamedTuple):
         """
         size = jnp.max(jnp.abs(q) / jnp.where(dynamics.reach > 0.0, dynamics.reach, jnp.inf), initial=0.0)
         force = dynamics.energy_norm(dynamics.k(t, q, u))
-        root, rows = jnp.sqrt(at.G), dynamics.rows_of_gaps
+        root, rows = jnp.sqrt(at.G), dynamics.rows.gaps
         terms, whole = _gap_terms(dynamics.system, t, q), root[rows] * size
         added = at.scales(u).cancelling(P * jnp.ones_like(root))
         return cls(
@@ -124,72 +123,60 @@ class Dynamics(eqx.Module):
     gap_terms: Float[Array, " n_gaps"]  # what gaps (g, g_N) are the sum of
     nq: int = eqx.field(static=True)
     nu: int = eqx.field(static=True)
-    n_g: int = eqx.field(static=True)
-    n_gamma: int = eqx.field(static=True)
+    rows: Layout = eqx.field(static=True)
     h_of_u: bool = eqx.field(static=True)  # whether h depends on u
     k_of_q: bool = eqx.field(static=True)  # whether M^-1 h depends on q
     free: bool = eqx.field(static=True)  # whether M^-1 h is constant but for time
     identity: bool = eqx.field(static=True)  # whether q_dot = u
     flat: bool = eqx.field(static=True)  # whether q_dot = B u + beta with constant B and beta
+    moving: bool = eqx.field(static=True)  # whether gaps change while u = 0
 
     @classmethod
     def of(cls, system: System, t: Any, q: Array, u: Array) -> "Dynamics":
         t = jnp.asarray(t, dtype=float)
+        laws = StackedLaws.of(system.laws)
         constant_mass = not any(depends(system.M, t, q))
         _, h_of_q, h_of_u = depends(system.h, t, q, u)
         flat = not any(depends(lambda t, q: (system.B(t, q), system.beta(t, q)), t, q))
+        moving = type(system).beta is not System.beta or depends(lambda t, q: _gaps(system, t, q), t, q)[0]
         M_inverse = spd_solve(jnp.asarray(system.M(t, q)), jnp.eye(u.shape[0]))
         mobility = jnp.sqrt(jnp.diagonal(M_inverse))
         return cls(
             system,
-            StackedLaws.of(system.laws),
+            laws,
             M_inverse if constant_mass else None,
             mobility,
             jnp.abs(jnp.asarray(system.B(t, q))) @ mobility,
             _gap_terms(system, t, q),
             q.shape[0],
             u.shape[0],
-            jax.eval_shape(system.g, t, q).shape[0],
-            jax.eval_shape(system.gamma, t, q, u).shape[0],
+            Layout(
+                jax.eval_shape(system.g, t, q).shape[0], jax.eval_shape(system.gamma, t, q, u).shape[0], laws.n_N, laws.n_F
+            ),
             h_of_u,
             h_of_q or not constant_mass,
             constant_mass and not h_of_q and not h_of_u,
             type(system).B is System.B and type(system).beta is System.beta,
             flat,
+            moving,
         )
-
-    @property
-    def n_bilateral(self) -> int:
-        return self.n_g + self.n_gamma
 
     @property
     def n_y(self) -> int:
         """Number of multipliers."""
-        return self.n_bilateral + self.laws.n_N + self.laws.n_F
+        return self.rows.size
 
-    def split(self, y: Array) -> tuple[Array, Array, Array, Array]:
-        """(g, gamma, N, F) rows of a vector of all rows; a view of the last axis."""
-        ends = (0, self.n_g, self.n_bilateral, self.n_bilateral + self.laws.n_N, self.n_y)
-        # Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
-        g, gamma, N, F = (y[..., i:j] if j > i else jnp.zeros((*y.shape[:-1], 0), y.dtype) for i, j in pairwise(ends))
-        return g, gamma, N, F
+    def split(self, y: Array) -> Rows:
+        return self.rows.split(y)
 
-    def worst_of_stages(self, rows: Array) -> Float[Array, " n_y"]:
-        """Of rows in solver order (bilateral rows of all stages, then N, then F) the largest of each over the stages."""
-        r = rows.shape[0] // self.n_y if self.n_y else 1
-        if r == 1:
-            return rows
-        b, c = r * self.n_bilateral, r * (self.n_bilateral + self.laws.n_N)
-        return jnp.concatenate([jnp.max(jnp.abs(part.reshape(r, -1)), axis=0) for part in (rows[:b], rows[b:c], rows[c:])])
-
-    def percussions(self, y: Array) -> tuple[Array, Array, Array, Array]:
+    def percussions(self, y: Array) -> Rows:
         """As `split`, with friction in physical units: the true percussion, torque times time for rotations."""
-        P_g, P_gamma, P_N, mu_F = self.split(y)
-        return P_g, P_gamma, P_N, self.laws.scale * mu_F
+        P = self.split(y)
+        return P._replace(F=self.laws.scale * P.F)
 
     def rows_of_percussions(self, P_N: Array, P_F: Array) -> Float[Array, " n_y"]:
         """Rows of all laws from normal and (physical) friction percussions; zero in bilateral ones."""
-        return jnp.concatenate([jnp.zeros(self.n_bilateral), P_N, P_F / self.laws.scale])
+        return jnp.concatenate([jnp.zeros(self.rows.bilateral), P_N, P_F / self.laws.scale])
 
     def energy_norm(self, u: Array) -> Float[Array, ""]:
         """About sqrt(u^T M u), at least."""
@@ -220,6 +207,9 @@ class Dynamics(eqx.Module):
             return u
         return self.system.B(t, q) @ u + self.system.beta(t, q)
 
+    def B(self, t, q) -> Float[Array, "nq nu"]:
+        return jnp.eye(self.nu) if self.identity else jnp.asarray(self.system.B(t, q))
+
     def B_times(self, t, q, U: Float[Array, "nu k"]) -> Float[Array, "nq k"]:
         return U if self.identity else matmul(self.system.B(t, q), U)
 
@@ -232,43 +222,34 @@ class Dynamics(eqx.Module):
         """Friction velocities in the scale of their balls, S3 (3.31)."""
         return self.laws.scale * jnp.asarray(self.system.gamma_F(t, q, u))
 
-    def rows_N(self, rows: Float[Array, "k n_y"]) -> Float[Array, "k n_N"]:
-        """The normal part of rows of all laws."""
-        return rows[:, self.n_bilateral : self.n_bilateral + self.laws.n_N]
-
     # -- constraint rows ----------------------------------------------------------------------------------------
     def gaps(self, t, q):
         """(g, g_N)"""
         return _gaps(self.system, t, q)
 
-    @property
-    def rows_of_gaps(self) -> np.ndarray:
-        """Where the rows of (g, g_N) are."""
-        b = self.n_bilateral
-        return np.r_[0 : self.n_g, b : b + self.laws.n_N]
-
-    def spread_gaps(self, of_gaps: Array, others: Any) -> Float[Array, " n_y"]:
-        """Rows of all laws from values of (g, g_N), with a value for those of (gamma, F)."""
-        g, g_N = of_gaps[: self.n_g], of_gaps[self.n_g :]
-        return jnp.concatenate([g, jnp.full(self.n_gamma, others), g_N, jnp.full(self.laws.n_F, others)])
-
     def positions(self, t, q, u) -> Float[Array, " n_y"]:
         """Rows as a position stage sees them: (g, gamma, g_N, gamma_F)."""
-        gaps = self.gaps(t, q)
-        gamma = jnp.asarray(self.system.gamma(t, q, u))
-        return jnp.concatenate([gaps[: self.n_g], gamma, gaps[self.n_g :], self.gamma_F(t, q, u)])
+        return self.rows.merge(self.gaps(t, q), self.gammas(t, q, u))
 
     def velocities(self, t, q, u) -> Float[Array, " n_y"]:
         """Rows on velocity level: (g_dot, gamma, g_N_dot, gamma_F); S0 (6), (10)."""
         t = jnp.asarray(t, dtype=float)
         _, gap_rates = jax.jvp(self.gaps, (t, q), (jnp.ones(()), self.q_dot(t, q, u)))
-        gamma = jnp.asarray(self.system.gamma(t, q, u))
-        return jnp.concatenate([gap_rates[: self.n_g], gamma, gap_rates[self.n_g :], self.gamma_F(t, q, u)])
+        return self.rows.merge(gap_rates, self.gammas(t, q, u))
 
     def directions(self, t, q) -> tuple[Float[Array, "nu n_y"], Float[Array, " n_y"]]:
-        """W and chi, S0 (7), (11)."""
-        chi, along = jax.linearize(lambda u: self.velocities(t, q, u), jnp.zeros(self.nu))
-        return columns(along, jnp.eye(self.nu)).T, chi
+        """W and chi, S0 (7), (11): gaps differentiated along B u + beta, velocities by u."""
+        t = jnp.asarray(t, dtype=float)
+        _, along = jax.linearize(self.gaps, t, q)
+        W_gaps = columns(lambda q_dot: along(jnp.zeros(()), q_dot), self.B(t, q))
+        chi_gaps = along(jnp.ones(()), self.q_dot(t, q, jnp.zeros(self.nu))) if self.moving else jnp.zeros(len(W_gaps))
+        gamma, along = jax.linearize(lambda u: self.gammas(t, q, u), jnp.zeros(self.nu))
+        W_gammas = columns(along, jnp.eye(self.nu))
+        return self.rows.merge(W_gaps, W_gammas).T, self.rows.merge(chi_gaps, gamma)
+
+    def gammas(self, t, q, u) -> Array:
+        """(gamma, gamma_F)"""
+        return jnp.concatenate([jnp.asarray(self.system.gamma(t, q, u)), self.gamma_F(t, q, u)])
 
     def acceleration_rest(self, t, q, u) -> Float[Array, " n_y"]:
         """zeta: the rows' accelerations at u_dot = 0."""

@@ -12,6 +12,7 @@ from .captured import captured
 from .derive import Directions, Dynamics, Near
 from .linalg import matmul
 from .results import RESULTS, SimulationError, first_failure, message, unless
+from .rows import StageLayout
 from .solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 from .system import System
 from .validate import (
@@ -38,15 +39,16 @@ def acceleration_level(
     A ball that slips has its friction law on velocity level, gamma_F in N_C(-la_F) with gamma_F given; its rows do
     not move with the acceleration.
     """
-    laws, b = dynamics.laws, dynamics.n_bilateral
+    laws = dynamics.laws
     at, free = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     u_dot_free = free[:, 0]
-    slips = jnp.concatenate([jnp.zeros(b + laws.n_N, dtype=bool), ~laws.set.expand(may_stick)])
+    layout = StageLayout(dynamics.rows)
+    slips = layout.join(False, jnp.zeros(laws.n_N, dtype=bool), ~laws.set.expand(may_stick))
     zeta = jnp.where(slips, at.velocities(u), dynamics.acceleration_rest(t, q, u))
     moving = jnp.where(slips, 0.0, at.W)
     scales = at._replace(chi=jnp.where(slips, 0.0, zeta)).scales(u_dot_free)
-    rho = ProxParameters.of(laws, b, at.G)
-    inclusions = Inclusions(laws, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), scales, b)
+    rho = ProxParameters.of(laws, dynamics.rows, at.G)
+    inclusions = Inclusions(laws, layout, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), scales)
     problem = VelocityProblem(inclusions, u_dot_free, at.L, moving, zeta, matmul(moving.T, at.L))
     return (solver or Automatic()).solve(problem, u_dot_free, jnp.zeros(dynamics.n_y))
 
@@ -60,7 +62,7 @@ def contact_state(dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: A
     near = Near.of(dynamics, t, q, u, at, P, dt)
     _, _, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
     _, _, slow, still = dynamics.split(near.velocity)
-    closed = (jnp.asarray(dynamics.system.g_N(t, q)) <= near.closed[dynamics.n_g :]) & (g_N_dot <= slow)
+    closed = (jnp.asarray(dynamics.system.g_N(t, q)) <= near.closed[dynamics.rows.g :]) & (g_N_dot <= slow)
     return closed, set_.norm(gamma_F) <= set_.largest(still)
 
 

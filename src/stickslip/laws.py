@@ -240,7 +240,7 @@ class StackedLaws(eqx.Module):
         e_F: list[Any] = []
         scale: list[Any] = []
         coefficient: list[Any] = []
-        ball_of: list[int] = []
+        dimensions: list[int] = []
         contact_of: list[int] = []
         for law in laws:
             if isinstance(law, Contact):
@@ -252,25 +252,15 @@ class StackedLaws(eqx.Module):
             else:
                 contact, balls = -1, law.balls()
             for ball in balls:
-                ball_of += [len(contact_of)] * len(ball.scales)
+                dimensions.append(len(ball.scales))
                 contact_of.append(contact)
                 scale += ball.scales
                 e_F += [law.e_F] * len(ball.scales)
                 coefficient.append(ball.coefficient)
         return cls(
             _array(e_N), _array(e_F), _array(scale), _array(coefficient),
-            Balls(tuple(ball_of), len(contact_of)), tuple(contact_of),
+            Balls(tuple(dimensions)), tuple(contact_of),
         )  # fmt: skip
-
-    def repeated(self, times: int) -> "StackedLaws":
-        """The same laws at several stages: rows (N of all stages, F of all stages)."""
-        if times == 1:
-            return self
-        e_N, e_F, scale, coefficient = (jnp.tile(a, times) for a in (self.e_N, self.e_F, self.scale, self.coefficient))
-        stages = range(times)
-        ball_of = tuple(b + k * self.set.count for k in stages for b in self.set.ball_of)
-        contact_of = tuple(c if c < 0 else c + k * self.n_N for k in stages for c in self.contact_of)
-        return StackedLaws(e_N, e_F, scale, coefficient, Balls(ball_of, times * self.set.count), contact_of)
 
     @property
     def n_N(self) -> int:
@@ -291,22 +281,37 @@ class StackedLaws(eqx.Module):
         """Number of laws."""
         return self.n_N + sum(c < 0 for c in self.contact_of)
 
-    def of_balls(self, of_contacts: Bool[Array, " n_N"]) -> Bool[Array, " n_balls"]:
-        """A flag of contacts, for the balls on them; constant reservoirs are on no contact and always there."""
-        contact = np.asarray(self.contact_of, dtype=int)  # -1 finds what is appended
-        return jnp.concatenate([of_contacts, jnp.ones(1, dtype=bool)])[contact]
+    @property
+    def _one_each(self) -> bool:
+        """One ball on every contact, and no others."""
+        return self.contact_of == tuple(range(self.n_N))
 
-    def radii(self, mu_N: Float[Array, " n_N"], duration: Any) -> Float[Array, " n_balls"]:
+    @property
+    def constant(self) -> np.ndarray:
+        """Balls of constant size, which are on no contact."""
+        return np.asarray(self.contact_of, dtype=int) < 0
+
+    def of_balls(self, of_contacts: Array, elsewhere: Any = True) -> Array:
+        """A value of contacts, for the balls on them; by default, constant reservoirs are always there."""
+        if self._one_each:
+            return of_contacts
+        if not self.constant.any():
+            return of_contacts[..., np.asarray(self.contact_of, dtype=int)]
+        if self.constant.all():
+            return jnp.broadcast_to(jnp.asarray(elsewhere, of_contacts.dtype), (*of_contacts.shape[:-1], self.set.count))
+        on_contacts = of_contacts[..., np.maximum(np.asarray(self.contact_of, dtype=int), 0)]
+        return jnp.where(self.constant, elsewhere, on_contacts)
+
+    def of_contacts(self, of_balls: Bool[Array, "... n_balls"]) -> Bool[Array, "... n_N"]:
+        """Whether any ball of a contact has a flag."""
+        if self._one_each:
+            return of_balls
+        mine = np.arange(self.n_N)[:, None] == np.asarray(self.contact_of, dtype=int)
+        return jnp.any(mine & of_balls[..., None, :], axis=-1)
+
+    def radii(self, mu_N: Float[Array, "... n_N"], duration: Any) -> Float[Array, "... n_balls"]:
         """Radius of each ball for normal percussions mu_N over a given duration."""
-        constant = np.asarray([c < 0 for c in self.contact_of], dtype=bool)
-        if not constant.size:
-            return self.coefficient
-        if self.contact_of == tuple(range(self.n_N)):
-            return self.coefficient * mu_N
-        if constant.all():
-            return self.coefficient * duration
-        contact = np.maximum(np.asarray(self.contact_of, dtype=int), 0)
-        return self.coefficient * jnp.where(constant, duration, mu_N[contact])
+        return self.coefficient * self.of_balls(mu_N, duration)
 
     def active_set(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, may_stick, duration) -> ActiveSet:
         """The conditions of (6.8): a_N in R_0^-, a_F inside the ball; contacts not ``closed`` carry nothing."""
@@ -315,15 +320,14 @@ class StackedLaws(eqx.Module):
         a_F = self.set.expand(rho_F) * psi_F - mu_F
         return ActiveSet(normal, may_stick & self.set.interior(a_F, radius))
 
-    def residual(self, active: ActiveSet, psi_N, psi_F, mu_N, mu_F, rho_F, may_stick, duration) -> Array:
+    def residual(self, active: ActiveSet, psi_N, psi_F, mu_N, mu_F, rho_F, may_stick, duration) -> tuple[Array, Array]:
         """(6.8) with the active set held: rows are free of rho except in the slip direction."""
         F_N = jnp.where(active.normal, psi_N, mu_N)
         radius = self.radii(jnp.where(active.normal, mu_N, 0.0), duration)
         # A ball that cannot stick has a given slip velocity psi_F: its own direction is the exact one.
         a_F = jnp.where(self.set.expand(may_stick), self.set.expand(rho_F) * psi_F - mu_F, psi_F)
         slip = mu_F + self.set.expand(radius) * self.set.direction(a_F)
-        F_F = jnp.where(self.set.expand(active.stick), psi_F, slip)
-        return jnp.concatenate([F_N, F_F])
+        return F_N, jnp.where(self.set.expand(active.stick), psi_F, slip)
 
     def project(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, may_stick, duration) -> tuple[Array, Array]:
         """-prox(rho psi - mu), (6.14b). The ball takes the new mu_N, so that the cone holds when it ends."""

@@ -71,7 +71,7 @@ def row_of(dynamics: Dynamics, method: Method, out: Step) -> tuple[Row, Any, Arr
         _by_law(dynamics, out.printed),
         tuple(dynamics.percussions(part) for part in out.separated) if method.separates else None,
     )
-    return row, result, jnp.stack([dynamics.worst_of_stages(s.rows) for s in out.solves])
+    return row, result, jnp.stack([dynamics.rows.worst(s.rows) for s in out.solves])
 
 
 def empty_row(dynamics: Dynamics, method: Method, q: Array, u: Array) -> Row:

@@ -24,71 +24,85 @@ class NonPositive:
 
 
 class Balls(eqx.Module):
-    """A product of balls. Component i of a flat vector belongs to the ball ``ball_of[i]``."""
+    """A product of balls of given dimensions. Vectors have the components of one ball after the other on their last axis."""
 
-    ball_of: tuple[int, ...] = eqx.field(static=True)
-    count: int = eqx.field(static=True)
-
-    @property
-    def _all_intervals(self) -> bool:
-        return self.ball_of == tuple(range(self.count))
+    dimensions: tuple[int, ...] = eqx.field(static=True)
 
     @property
-    def _membership(self) -> np.ndarray:
-        member = np.zeros((self.count, len(self.ball_of)))
-        member[list(self.ball_of), range(len(self.ball_of))] = 1.0
-        return member
+    def count(self) -> int:
+        return len(self.dimensions)
+
+    @property
+    def components(self) -> int:
+        return sum(self.dimensions)
 
     @property
     def largest_dimension(self) -> int:
-        return max((self.ball_of.count(b) for b in range(self.count)), default=0)
+        return max(self.dimensions, default=0)
+
+    @property
+    def _alike(self) -> bool:
+        return len(set(self.dimensions)) <= 1
+
+    @property
+    def _all_intervals(self) -> bool:
+        return self.largest_dimension <= 1
 
     @property
     def places(self) -> np.ndarray:
         """Components of each ball, one row a ball; filled up with an index that is out of range."""
-        rows = np.full((self.count, self.largest_dimension), len(self.ball_of))
-        for b in range(self.count):
-            mine = np.flatnonzero(np.asarray(self.ball_of) == b)
-            rows[b, : len(mine)] = mine
-        return rows
+        begin, width = np.cumsum([0, *self.dimensions])[:-1, None], np.arange(self.largest_dimension)
+        return np.where(width < np.array(self.dimensions, dtype=int)[:, None], begin + width, self.components)
+
+    def padded(self, x: Float[Array, "... n_F"]) -> Float[Array, "... n_balls dim"]:
+        """One row a ball, filled up with zeros."""
+        if self._alike:
+            return x.reshape(*x.shape[:-1], self.count, self.largest_dimension)
+        return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)[..., self.places]
+
+    def flat(self, rows: Float[Array, "... n_balls dim"]) -> Float[Array, "... n_F"]:
+        """The inverse of `padded`."""
+        rows = rows.reshape(*rows.shape[:-2], self.count * self.largest_dimension)
+        return rows if self._alike else rows[..., np.flatnonzero(self.places < self.components)]
 
     def expand(self, per_ball: Array) -> Array:
         """One value a ball -> one value a component."""
-        return per_ball if self._all_intervals else per_ball[np.asarray(self.ball_of, dtype=int)]
+        if self._all_intervals:
+            return per_ball
+        return self.flat(jnp.broadcast_to(per_ball[..., None], (*per_ball.shape, self.largest_dimension)))
 
     def largest(self, per_component: Array) -> Array:
         """The largest (non-negative) component of each ball."""
-        if self._all_intervals:
-            return per_component
-        return jnp.max(self._membership * per_component, axis=1, initial=0.0)
+        return per_component if self._all_intervals else jnp.max(self.padded(per_component), axis=-1, initial=0.0)
 
     def dot(self, x: Array, y: Array) -> Array:
         """x . y of each ball."""
-        return jnp.sum(self._membership * (x * y), axis=1)  # no matrix product: see `linalg.columns`
+        return x * y if self._all_intervals else jnp.sum(self.padded(x * y), axis=-1)
 
-    def norm(self, x: Float[Array, " n_F"]) -> Float[Array, " n_balls"]:
+    def norm(self, x: Float[Array, "... n_F"]) -> Float[Array, "... n_balls"]:
         """|x| of each ball, with derivative zero where it is zero."""
         if self._all_intervals:
             return jnp.abs(x)
         squares = self.dot(x, x)
         return jnp.where(squares > 0.0, jnp.sqrt(jnp.where(squares > 0.0, squares, 1.0)), 0.0)
 
-    def direction(self, x: Float[Array, " n_F"]) -> Float[Array, " n_F"]:
+    def direction(self, x: Float[Array, "... n_F"]) -> Float[Array, "... n_F"]:
         """x/|x| ball by ball, zero where x is zero (an open contact has no direction)."""
         if self._all_intervals:
             return jnp.sign(x)
         norm = self.expand(self.norm(x))
-        single = np.asarray([self.ball_of.count(b) == 1 for b in self.ball_of])
+        along = jnp.where(norm > 0.0, x / jnp.where(norm > 0.0, norm, 1.0), 0.0)
         # The sign of an interval is constant: written so, its derivative is zero without cancellation.
-        return jnp.where(single, jnp.sign(x), jnp.where(norm > 0.0, x / jnp.where(norm > 0.0, norm, 1.0), 0.0))
+        single = np.repeat(np.array(self.dimensions) == 1, self.dimensions)
+        return jnp.where(single, jnp.sign(x), along) if single.any() else along
 
-    def prox(self, x: Float[Array, " n_F"], radius: Float[Array, " n_balls"]) -> Float[Array, " n_F"]:
+    def prox(self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]) -> Float[Array, "... n_F"]:
         """S0 (39), right: the nearest point of the ball."""
         norm = self.norm(x)
         factor = jnp.where(norm <= radius, 1.0, jnp.maximum(radius, 0.0) / jnp.where(norm > 0.0, norm, 1.0))
         return self.expand(factor) * x
 
-    def interior(self, x: Float[Array, " n_F"], radius: Float[Array, " n_balls"]) -> Bool[Array, " n_balls"]:
+    def interior(self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]) -> Bool[Array, "... n_balls"]:
         """Strictly inside, or on the boundary to round-off: slip so slow has no direction, and who stops there sticks.
 
         Strict, because an open contact has radius 0 and may have velocity 0.

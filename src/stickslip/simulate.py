@@ -17,6 +17,7 @@ from .loop import CHUNK, Clock, Row
 from .methods.base import Method
 from .progress import Meter, meter
 from .results import RESULTS, SimulationError, first_failure, message, unless
+from .rows import Layout
 from .solution import Solution, Stats
 from .stepsize import SwitchingPoints
 from .system import System
@@ -257,22 +258,9 @@ def _explain(out: _Outcome, sol: Solution, t1: float) -> str:
         return what
     rows = np.nan_to_num(np.abs(np.asarray(out.residuals)), nan=np.inf)
     solve, row = np.unravel_index(np.argmax(rows), rows.shape) if rows.size else (0, 0)
-    t = float(sol.t[-1])
+    t, layout = float(sol.t[-1]), Layout(*(P.shape[-1] for P in (sol.P_g, sol.P_gamma, sol.P_N, sol.P_F)))
     return (
         f"{name} failed in step {k} (t = {t:.6g} to {min(t + out.next_dt, t1):.6g}),"
-        f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {_row_name(sol, int(row))}: {what}."
+        f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {layout.name(int(row))}: {what}."
         f" The {k} steps before are in the solution of this error."
     )
-
-
-def _row_name(sol: Solution, row: int) -> str:
-    for name, P in (
-        ("g", sol.P_g),
-        ("gamma", sol.P_gamma),
-        ("contact", sol.P_N),
-        ("friction velocity", sol.P_F),
-    ):
-        if row < P.shape[1]:
-            return f"{name} {row}" if name == "contact" else f"{name}[{row}]"
-        row -= P.shape[1]
-    return "the equations of motion"

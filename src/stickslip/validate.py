@@ -256,31 +256,39 @@ def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, 
     near = Near.of(dynamics, t, q, u, at)
     g_dot, gamma, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
     g_dot_near, gamma_near, g_N_dot_near, _ = dynamics.split(near.velocity)
-    affine = jnp.stack([_is_affine(dynamics, t, q, at, v) for v in _trial_velocities(dynamics, u)]).all(axis=0)
+    gamma_is_affine, gamma_F_is_affine = _are_affine(dynamics, t, q, u, at)
     return {
         "M": dynamics.M(t, q), "h": dynamics.h(t, q, u), "B": jnp.asarray(system.B(t, q)),
         "beta": jnp.asarray(system.beta(t, q)), "g": jnp.asarray(system.g(t, q)), "g_dot": g_dot, "gamma": gamma,
         "g_N": jnp.asarray(system.g_N(t, q)), "g_N_dot": g_N_dot, "gamma_F": gamma_F,
         "in_range": dynamics.laws.in_range(),
-        "gamma_is_affine": dynamics.split(affine)[1], "gamma_F_is_affine": dynamics.split(affine)[3],
+        "gamma_is_affine": gamma_is_affine, "gamma_F_is_affine": gamma_F_is_affine,
         "near": {
-            "g": near.start[: dynamics.n_g], "g_dot": g_dot_near, "gamma": gamma_near,
-            "g_N": near.start[dynamics.n_g :], "closed": near.closed[dynamics.n_g :], "g_N_dot": g_N_dot_near,
+            "g": near.start[: dynamics.rows.g], "g_dot": g_dot_near, "gamma": gamma_near,
+            "g_N": near.start[dynamics.rows.g :], "closed": near.closed[dynamics.rows.g :], "g_N_dot": g_N_dot_near,
         },
     }  # fmt: skip
 
 
-def _trial_velocities(dynamics: Dynamics, u: Array) -> tuple[Array, ...]:
+def _trial_velocities(dynamics: Dynamics, u: Array) -> Array:
     """The start's own, and two of its energy (or of energy one) with other signs and shares."""
     K = dynamics.energy_norm(u)
     j, size = jnp.arange(u.shape[0]), dynamics.mobility * jnp.where(K > 0.0, K, 1.0)
-    return u, size * jnp.where(j % 2 == 0, 1.0 + 0.1 * j, -0.7), -size * jnp.where(j % 3 == 0, 0.3, 1.1 + 0.07 * j)
+    others = size * jnp.where(j % 2 == 0, 1.0 + 0.1 * j, -0.7), -size * jnp.where(j % 3 == 0, 0.3, 1.1 + 0.07 * j)
+    return jnp.stack([u, *others])
 
 
-def _is_affine(dynamics: Dynamics, t: Array, q: Array, at: Directions, u: Array) -> Array:
-    """Whether velocities are W^T u + chi for this u too."""
-    terms = at.scales(u).speed + jnp.abs(dynamics.velocities(t, q, u))
-    return jnp.abs(dynamics.velocities(t, q, u) - at.velocities(u)) <= START * terms
+def _are_affine(dynamics: Dynamics, t: Array, q: Array, u: Array, at: Directions) -> tuple[Array, Array]:
+    """Whether gamma and gamma_F are W^T u + chi for other u too."""
+
+    def affine(u):
+        sums, terms = dynamics.split(at.velocities(u)), dynamics.split(at.scales(u).speed)
+        sums, terms = (jnp.concatenate([rows.gamma, rows.F]) for rows in (sums, terms))
+        stated = dynamics.gammas(t, q, u)
+        return jnp.abs(stated - sums) <= START * (terms + jnp.abs(stated))
+
+    of_all = jnp.all(jax.vmap(affine)(_trial_velocities(dynamics, u)), axis=0)
+    return of_all[: dynamics.rows.gamma], of_all[dynamics.rows.gamma :]
 
 
 def start_is_consistent(v: dict[str, Any]) -> Array:

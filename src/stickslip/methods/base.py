@@ -13,6 +13,7 @@ from ..derive import Directions, Dynamics
 from ..laws import ActiveSet
 from ..linalg import matmul
 from ..results import RESULTS, first_failure
+from ..rows import StageLayout
 from ..scales import Scales
 from ..solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 
@@ -100,19 +101,22 @@ def default_solver() -> Solver:
 
 def restitution(dynamics: Dynamics) -> Float[Array, " n_y"]:
     """e of every row: zero on bilateral ones, so that xi = gamma+ + e gamma- covers them all."""
-    return jnp.concatenate([jnp.zeros(dynamics.n_bilateral), dynamics.laws.e_N, dynamics.laws.e_F])
+    return StageLayout(dynamics.rows).join(0.0, dynamics.laws.e_N, dynamics.laws.e_F)
 
 
 def on_position_level(dynamics: Dynamics, scales: Scales, dt) -> Scales:
     """Of rows in which g and N are gaps: velocities act over dt, and the terms of a gap cancel."""
-    some = jnp.ones(dynamics.rows_of_gaps.shape)
-    return scales._replace(span=dynamics.spread_gaps(dt * some, 1.0), gap=dynamics.spread_gaps(dynamics.gap_terms, 0.0))
+    return scales._replace(span=_spans(dynamics, dt), gap=dynamics.rows.spread(dynamics.gap_terms, 0.0))
+
+
+def _spans(dynamics: Dynamics, dt) -> Float[Array, " n_y"]:
+    """dt for gaps, else 1."""
+    return dynamics.rows.spread(jnp.full(len(dynamics.rows.gaps), dt), 1.0)
 
 
 def percussion_slack(dynamics: Dynamics, G: Array, dt, stages: Solve, impact: Solve | None) -> Float[Array, " n_y"]:
     """By how much percussions may be off, for what the solvers were asked: on position level, and in an impact."""
-    some = jnp.ones(dynamics.rows_of_gaps.shape)
-    allowed = dynamics.worst_of_stages(stages.tolerance) / dynamics.spread_gaps(dt * some, 1.0)
+    allowed = dynamics.rows.worst(stages.tolerance) / _spans(dynamics, dt)
     if impact is not None:
         allowed = allowed + impact.tolerance
     return allowed / jnp.where(G > 0.0, G, jnp.inf)
@@ -134,13 +138,13 @@ def impact_problem(
     S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus. ``law`` may put another
     friction law in the place of the printed one; ``speed``: of the rows at the start of the step.
     """
-    laws, b = dynamics.laws, dynamics.n_bilateral
+    laws, layout = dynamics.laws, StageLayout(dynamics.rows)
     may_stick = jnp.ones(laws.set.count, dtype=bool)
     rebound = restitution(dynamics) * gamma_minus
     scales = at.scales(u_free)
     scales = scales._replace(speed=scales.speed + jnp.abs(rebound) + speed)
-    rho = ProxParameters.of(laws, b, at.G)
+    rho = ProxParameters.of(laws, dynamics.rows, at.G)
     return VelocityProblem(
-        law(Inclusions(laws, closed, may_stick, rho, jnp.asarray(duration), before, scales, b)),
+        law(Inclusions(laws, layout, closed, may_stick, rho, jnp.asarray(duration), before, scales)),
         u_free, at.L, at.W, at.chi + rebound, matmul(at.W.T, at.L),
     )  # fmt: skip

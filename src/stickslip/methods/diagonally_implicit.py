@@ -35,7 +35,7 @@ from .spatial_friction import (
     judged,
     settle,
 )
-from .stages import MotionInverse, Stages, stage_inclusions
+from .stages import MotionInverse, Stages, each, stage_inclusions
 
 ALEXANDER = "R. Alexander, SINUM 14 (1977), doi:10.1137/0714068; Breuling, thesis, section 4.4 (S3)"
 HOSEA = "Hosea, Shampine, Appl. Numer. Math. 20 (1996), doi:10.1016/0168-9274(95)00115-8; Breuling, thesis (S3)"
@@ -162,11 +162,11 @@ class StageByStage(Method):
             solves.insert(0, jax.tree.map(jnp.zeros_like, last)._replace(result=first_failure(carried.result, result)))
         carried = Carried(memory, force, active.normal, active.stick, friction, RESULTS.successful)
         step = Step(q1, u1, P, carried, (*solves, *second))
-        slips = [dynamics.gamma_F(t + c[first + i] * dt, *jnp.split(x, [dynamics.nq])) for i, x in enumerate(outs.x)]
-        gamma_F = jnp.stack([*slips, dynamics.split(memory.gamma)[3]])
+        slips = each(dynamics.gamma_F, t + c[first:] * dt, outs.x[:, : dynamics.nq], outs.x[:, dynamics.nq :])
+        gamma_F = jnp.concatenate([slips, dynamics.split(memory.gamma).F[None]])
         closed = jnp.all(outs.active.normal, axis=0) & active.normal
         gain = float(1.0 / np.abs(diagonal).min())
-        return judged(step, dynamics, modes, before, closed, dynamics.rows_N(dPi), gamma_F, dt, slack, gain)
+        return judged(step, dynamics, modes, before, closed, dynamics.split(dPi).N, gamma_F, dt, slack, gain)
 
     def _increments(self, dynamics, t, dt, q, u, carried: Carried) -> tuple[Array, Array, Array]:
         """dQ, dU, dPi of the stages, where only those of an explicit first one are known."""

@@ -38,10 +38,11 @@ from ..derive import Directions
 from ..initial import acceleration_level, contact_state
 from ..laws import ActiveSet
 from ..results import RESULTS
+from ..rows import LevelLayout
 from ..scales import Scales
 from ..solvers import ProxParameters, Solver
 from .base import Method, Step, default_solver, restitution
-from .levels import Levels, Motion, Places, level_scales, on_all_levels
+from .levels import Levels, Motion, level_scales, on_all_levels
 from .spatial_friction import (
     Contacts,
     Friction,
@@ -148,14 +149,13 @@ class GeneralizedAlpha(Method):
         before_u = dt * ((1.0 - gamma) * la_bar + gamma * la_rest)
         B = None if dynamics.identity else jnp.asarray(dynamics.system.B(t, q))
         rebound = restitution(dynamics) * memory.gamma
-        at = Places.of(dynamics)
-        stacked = on_all_levels(laws)
-        rho = ProxParameters.of(laws, dynamics.n_bilateral, memory.scales.G)
+        layout, stacked = LevelLayout(dynamics.rows), on_all_levels(laws)
+        rho = ProxParameters.of(laws, dynamics.rows, memory.scales.G)
         inclusions = Levels(
-            stacked, jnp.ones(stacked.n_N, dtype=bool), jnp.ones(stacked.set.count, dtype=bool),
+            stacked, layout, jnp.ones(stacked.n_N, dtype=bool), jnp.ones(stacked.set.count, dtype=bool),
             ProxParameters(jnp.tile(rho.N, 3), jnp.tile(rho.F, 2)),
             jnp.concatenate([jnp.full(laws.set.count, dt), jnp.ones(laws.set.count)]),
-            jnp.zeros(at.total), level_scales(dynamics, memory.scales, dt, rebound, memory.a), at.bilateral,
+            jnp.zeros(layout.size), level_scales(dynamics, memory.scales, dt, rebound, memory.a),
             optional=jnp.any(modes.slip), rebound=dynamics.split(rebound)[3],
             slip=modes.slip, before=dynamics.split(before_u)[2:], c_u=c_u,
         )  # fmt: skip
@@ -173,14 +173,14 @@ class GeneralizedAlpha(Method):
                 cancelled += jnp.abs(linear.k_q) @ jnp.abs(q_guess)
             problem = dataclasses.replace(problem, linear=linear, cancelled=cancelled)
         kah, P = before_q + c_q * memory.la, before_u + c_u * memory.la
-        g, _, N, _ = dynamics.split(kah)
-        y = jnp.concatenate([g, N, P, memory.la])[at.order]
+        y = jnp.concatenate([kah[dynamics.rows.gaps], P, memory.la])
         out = self.solver.solve(problem, jnp.concatenate([q_guess, u_guess, memory.a]), y)
         q1, u1, a1 = problem.split_motion(out.x)
-        q1, P, la = dynamics.normalize(q1), out.y[at.velocity], out.y[at.acceleration]
+        _, velocity, acceleration = layout.levels
+        q1, P, la = dynamics.normalize(q1), out.y[velocity], out.y[acceleration]
         end = Directions.at(dynamics, t1, q1)
         gamma_end = end.velocities(u1)
-        out = out._replace(rows=_worst_of_levels(dynamics, at, out.rows), tolerance=out.tolerance[at.velocity])
+        out = out._replace(rows=layout.worst(out.rows), tolerance=out.tolerance[velocity])
         by_level = out.active.normal.reshape(3, laws.n_N)
         active = ActiveSet(by_level[2], out.active.stick.reshape(2, laws.set.count)[0])
         contacts = contacts_after(dynamics, modes, memory, active, end, u1, P, out.tolerance, sticks=False)
@@ -198,15 +198,6 @@ class GeneralizedAlpha(Method):
         out = out._replace(result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result))
         step = Step(q1, u1, P, after, (out,), Separated(la, P - before_u - c_u * la))
         slip = dynamics.split(gamma_end)[3]
-        pushes = dynamics.rows_N(jnp.stack([P, dt * la]))
+        pushes = dynamics.split(jnp.stack([P, dt * la])).N
         slack = out.tolerance / jnp.where(end.G > 0.0, end.G, jnp.inf)
         return judged(step, dynamics, modes, memory, active.normal, pushes, slip[None], dt, slack)
-
-
-def _worst_of_levels(dynamics, at: Places, rows: Array) -> Array:
-    """Of the levels of a row the worst."""
-    g, gamma, N, F = dynamics.split(jnp.maximum(jnp.abs(rows[at.velocity]), jnp.abs(rows[at.acceleration])))
-    on_position = jnp.abs(rows[at.position])
-    return jnp.concatenate([
-        jnp.maximum(g, on_position[: dynamics.n_g]), gamma, jnp.maximum(N, on_position[dynamics.n_g :]), F,
-    ])  # fmt: skip

@@ -6,7 +6,6 @@ only if it is closed on position level. Numbers are S2's.
 """
 
 import dataclasses
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -23,41 +22,12 @@ from ..sets import Balls, NonPositive
 from ..solvers import Inclusions, Problem
 
 
-class Places(NamedTuple):
-    """Where the rows of each kinematic level are in solver order: bilateral, then N, then F."""
-
-    position: np.ndarray  # of (g, N)
-    velocity: np.ndarray  # of (g, gamma, N, F)
-    acceleration: np.ndarray  # of (g, gamma, N, F)
-    order: np.ndarray  # from (position, velocity, acceleration) to solver order
-    bilateral: int
-
-    @property
-    def total(self) -> int:
-        return len(self.order)
-
-    @property
-    def levels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.position, self.velocity, self.acceleration
-
-    @classmethod
-    def of(cls, dynamics: Dynamics) -> "Places":
-        n_g, n_b, n_N, n_F = dynamics.n_g, dynamics.n_bilateral, dynamics.laws.n_N, dynamics.laws.n_F
-        sizes = np.cumsum([0, n_g, n_b, n_b, n_N, n_N, n_N, n_F, n_F])
-        g, vb, ab, N, vN, aN, vF, aF = (np.arange(i, j) for i, j in pairwise(sizes))
-        join = np.concatenate
-        levels = join([g, N]), join([vb, vN, vF]), join([ab, aN, aF])
-        return cls(*levels, np.argsort(join(levels)), n_g + 2 * n_b)
-
-
 def on_all_levels(laws: StackedLaws) -> StackedLaws:
     """N on three levels, F on two; friction of a level belongs to the normal percussion of that level."""
-    n, count = laws.n_N, laws.set.count
-    contact_of = tuple(c if c < 0 else c + k * n for k in (1, 2) for c in laws.contact_of)
-    ball_of = tuple(b + k * count for k in (0, 1) for b in laws.set.ball_of)
+    contact_of = tuple(c if c < 0 else c + k * laws.n_N for k in (1, 2) for c in laws.contact_of)
     return StackedLaws(
         jnp.tile(laws.e_N, 3), jnp.tile(laws.e_F, 2), jnp.tile(laws.scale, 2), jnp.tile(laws.coefficient, 2),
-        Balls(ball_of, 2 * count), contact_of,
+        Balls(2 * laws.set.dimensions), contact_of,
     )  # fmt: skip
 
 
@@ -104,13 +74,12 @@ class Levels(Inclusions):
         radius = self.laws.radii(jnp.where(active.normal, mu_N, 0.0), self.duration)
         slip = mu_F + set_.expand(radius) * set_.direction(self._directions(active.stick, psi_F, mu_F))
         slip = jnp.where(self._expanded(self.slip), self._slip_rows(psi_F, mu_N, mu_F), slip)
-        return jnp.concatenate([
-            psi_b, jnp.where(active.normal, psi_N, mu_N), jnp.where(set_.expand(active.stick), psi_F, slip),
-        ])  # fmt: skip
+        rows_N = jnp.where(active.normal, psi_N, mu_N)
+        return self.layout.join(psi_b, rows_N, jnp.where(set_.expand(active.stick), psi_F, slip))
 
     def coupled(self, active):
-        slips = jnp.concatenate([jnp.zeros(self.n_bilateral + self.laws.n_N, dtype=bool), self._expanded(self.slip)])
-        return super().coupled(active) | slips
+        b, N, F = self.split(super().coupled(active))
+        return self.layout.join(b, N, F | self._expanded(self.slip))
 
     def _expanded(self, of_velocity: Array) -> Array:
         """Flags of the balls on velocity level, for the components of both levels."""
@@ -141,7 +110,7 @@ class Levels(Inclusions):
         given = jnp.concatenate([jnp.zeros(half, dtype=bool), ~set_.expand(stick)[:half]])
         mu_F = jnp.where(given, slipping, projected)
         assumed = mu_F - self._slip_rows(psi_F, mu_N, mu_F)
-        return jnp.concatenate([mu_b, mu_N, jnp.where(self._expanded(self.slip), assumed, mu_F)])
+        return self.layout.join(mu_b, mu_N, jnp.where(self._expanded(self.slip), assumed, mu_F))
 
 
 class ScaledFactors(NamedTuple):
@@ -179,7 +148,7 @@ class Linearised(eqx.Module):
 
 
 class Motion(Problem):
-    """x = (q_n+1, u_n+1, a_n+1), y = (kah, P, la) in solver order."""
+    """x = (q_n+1, u_n+1, a_n+1), y = (kah, P, la)."""
 
     inclusions: Inclusions
     dynamics: Dynamics
@@ -205,8 +174,8 @@ class Motion(Problem):
         return True
 
     @property
-    def places(self) -> Places:
-        return Places.of(self.dynamics)
+    def levels(self) -> tuple[slice, slice, slice]:
+        return self.inclusions.layout.levels
 
     def split_motion(self, x: Array) -> tuple[Array, Array, Array]:
         nq, nu = self.dynamics.nq, self.dynamics.nu
@@ -217,12 +186,11 @@ class Motion(Problem):
 
     def impulses(self, y: Array) -> tuple[Array, Array, Array]:
         """What W^T M^-1 sends to q, u and a, each in rows (g, gamma, N, F)."""
-        d, at = self.dynamics, self.places
-        P, la = y[at.velocity] - self.before_u, y[at.acceleration]
-        kah = y[at.position]
-        _, gamma, _, F = d.split(self.half_step * P + (self.c_q - self.half_step * self.c_u) * la)
-        g_q, _, N_q, _ = d.split(self.before_q)
-        return jnp.concatenate([kah[: d.n_g] - g_q, gamma, kah[d.n_g :] - N_q, F]), P, la
+        rows = self.dynamics.rows
+        kah, P, la = (y[level] for level in self.levels)
+        P = P - self.before_u
+        _, gamma, _, F = rows.split(self.half_step * P + (self.c_q - self.half_step * self.c_u) * la)
+        return rows.merge(kah - self.before_q[rows.gaps], jnp.concatenate([gamma, F])), P, la
 
     def _ends(self, q, u, y) -> tuple[Array, Array, Array, tuple[Array, Array]]:
         """(127): q, u, a from the forces at (q, u), with W and M^-1 W there."""
@@ -264,14 +232,14 @@ class Motion(Problem):
         return jnp.concatenate([X, R_a + k])
 
     def tangent(self, x, aux):
-        d, at, L = self.dynamics, self.places, aux[1]
-        rigid = d.rows_of_gaps  # K; the others are R
+        d, L = self.dynamics, aux[1]
+        rigid = d.rows.gaps  # K; the others are R
         other = np.isin(np.arange(d.n_y), rigid, invert=True)
         none_K, none = jnp.zeros((d.nu, len(rigid))), jnp.zeros((d.nu, d.n_y))
         L_R = jnp.where(other, L, 0.0)
         along_q = L[:, rigid], self.half_step * L_R, (self.c_q - self.half_step * self.c_u) * L_R
         along = along_q, (none_K, L, none), (none_K, none, L)
-        X_q, X_u, X_a = (jnp.concatenate(levels, axis=1)[:, at.order] for levels in along)
+        X_q, X_u, X_a = (jnp.concatenate(levels, axis=1) for levels in along)
         return self._through_forces(self._B_times(X_q), X_u, X_a)
 
     def factor(self, at, X, null_pivot, anchor=None, *, exact=False):
@@ -283,37 +251,40 @@ class Motion(Problem):
             scale, S = self._scale(), self.in_units(self.schur_complement(at, X, anchor))
             return ScaledFactors(eliminate(S, self.inclusions.coupled(at.active), null_pivot), scale)
         W, L = at.aux
-        G, places = matmul(W.T, L), self.places
-        rigid = self.dynamics.rows_of_gaps
+        G, sizes = matmul(W.T, L), self._level_sizes
+        rigid = self.dynamics.rows.gaps
         moves = G[np.ix_(rigid, rigid)], G, G
         _, along = jax.linearize(lambda psi, mu: self.inclusions.residual(at.active, psi, mu), at.psi, at.y)
         coupled = self.inclusions.coupled(at.active)
         levels = []
-        for k, (rows, move) in enumerate(zip(places.levels, moves, strict=True)):
+        for k, (rows, move) in enumerate(zip(self.levels, moves, strict=True)):
 
             def alone(x, k=k):
                 """x on level k, nothing on the others."""
-                parts = [x if i == k else jnp.zeros(len(other)) for i, other in enumerate(places.levels)]
-                return jnp.concatenate(parts)[places.order]
+                return jnp.concatenate([x if i == k else jnp.zeros(n) for i, n in enumerate(sizes)])
 
             def within(psi, mu, rows=rows, alone=alone):
                 return along(alone(psi), alone(mu))[rows]
 
-            levels.append(eliminate(columns(within, move, jnp.eye(len(rows))), coupled[rows], null_pivot))
+            levels.append(eliminate(columns(within, move, jnp.eye(sizes[k])), coupled[rows], null_pivot))
         return LevelFactors(*levels)
 
     def no_factors(self, n, anchor=None):
         if not self._by_level(anchor):
             return ScaledFactors(Eliminated.nothing(n), self._scale())
-        return LevelFactors(*(Eliminated.nothing(len(rows)) for rows in self.places.levels))
+        return LevelFactors(*map(Eliminated.nothing, self._level_sizes))
+
+    @property
+    def _level_sizes(self) -> list[int]:
+        return [level.stop - level.start for level in self.levels]
 
     def in_units(self, J):
         scale = self._scale()
         return scale[:, None] * J / scale
 
     def _scale(self) -> Array:
-        at, dt = self.places, 2.0 * self.half_step
-        return jnp.concatenate([jnp.full(len(level), dt**k) for k, level in enumerate(at.levels)])[at.order]
+        dt = 2.0 * self.half_step
+        return jnp.concatenate([jnp.full(n, dt**k) for k, n in enumerate(self._level_sizes)])
 
     def _by_level(self, anchor) -> bool:
         return self.linearisation is None and anchor is None
@@ -323,20 +294,19 @@ class Motion(Problem):
             return super().newton_step(at, X, factors)
         _, along = jax.linearize(lambda x: self.inclusions.residual(at.active, self.psi(x), at.y), at.x)
         dx, parts = jnp.zeros_like(at.x), []
-        for k, (level, rows) in enumerate(zip(factors, self.places.levels, strict=True)):
+        for k, (level, rows) in enumerate(zip(factors, self.levels, strict=True)):
             F = at.F if k == 0 else at.F + along(dx)
             parts.append(level.apply(-F[rows]))
             dx = dx + X[:, rows] @ parts[-1]
-        return jnp.concatenate(parts)[self.places.order]
+        return jnp.concatenate(parts)
 
     def psi(self, x):
-        d, at = self.dynamics, self.places
+        d = self.dynamics
         q, u, a = self.split_motion(x)
         gaps = d.gaps(self.t1, q)
         rates = (jnp.ones(()), d.q_dot(self.t1, q, u), a)
         velocity, acceleration = jax.jvp(d.velocities, (self.t1, q, u), rates)
-        rows = jnp.concatenate([gaps, velocity + self.rebound, acceleration])
-        return rows[at.order]
+        return jnp.concatenate([gaps, velocity + self.rebound, acceleration])
 
     @property
     def linearisation(self):
@@ -387,8 +357,8 @@ class Motion(Problem):
 
 
 def level_scales(dynamics: Dynamics, scales: Scales, dt, rebound: Array, acceleration: Array) -> Scales:
-    """Of all levels in solver order, from those of the velocities at the start and accelerations expected."""
-    at, gaps = Places.of(dynamics), dynamics.rows_of_gaps
+    """Of all levels, from those of the velocities at the start and accelerations expected."""
+    gaps = dynamics.rows.gaps
     n_g, n_y, one = len(gaps), dynamics.n_y, jnp.ones(())
     speeds = (
         scales.speed[gaps],
@@ -397,7 +367,7 @@ def level_scales(dynamics: Dynamics, scales: Scales, dt, rebound: Array, acceler
     )
 
     def stacked(*levels):
-        return jnp.concatenate(levels)[at.order]
+        return jnp.concatenate(levels)
 
     def by_level(position, velocity, acceleration):
         return stacked(jnp.full(n_g, position), jnp.full(n_y, velocity), jnp.full(n_y, acceleration))

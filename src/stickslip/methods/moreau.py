@@ -43,7 +43,7 @@ class Memory(NamedTuple):
 
 
 def _round_off(dynamics: Dynamics) -> Float[Array, " n_N"]:
-    return 8.0 * jnp.finfo(float).eps * dynamics.gap_terms[dynamics.n_g :]
+    return 8.0 * jnp.finfo(float).eps * dynamics.gap_terms[dynamics.rows.g :]
 
 
 def velocity_step(solver: Solver, dynamics: Dynamics, t, dt, q, u, memory: Memory) -> tuple[Solve, Memory]:

@@ -109,11 +109,12 @@ class LobattoIIIAB(Method):
             inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), motion, constrained,
             momentum, p_base=jnp.tile(p, (s, 1)), mixture=mixed,
         )  # fmt: skip
-        y = stages.in_order(share[:, None] * dt * memory.P)
+        y = (share[:, None] * dt * memory.P).reshape(-1)
         first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
         Q, U = stages.split_motion(first.x)
         q1 = dynamics.normalize(Q[-1])
-        dU, dPi, _ = stages.increments(Q, U, first.y)  # dPi_s = 0: the smooth part of the last stage is in dU
+        _, dU, _ = stages.increments(Q, U, first.y)
+        dPi = stages.measures(first.y)  # dPi_s = 0: the smooth part of the last stage is in dU
         before = jnp.asarray(b) @ dPi
         # velocity stage, (5.60)
         end = Directions.at(dynamics, t1, q1)
@@ -133,7 +134,7 @@ class LobattoIIIAB(Method):
         contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, P, second.tolerance)
         after = Memory(P / dt, end.scales_after(u1, u, P), gamma, contacts)
         step = Step(q1, u1, P, after, (first, second))
-        dPi_N = dynamics.rows_N(jnp.concatenate([dPi[:-1], (second.y / b[-1])[None]]))
+        dPi_N = dynamics.split(jnp.concatenate([dPi[:-1], (second.y / b[-1])[None]])).N
         gamma_F = stages.slips(Q, U, gamma)
         closed = jnp.all(closed, axis=0) & second.active.normal
         slack, gain = percussion_slack(dynamics, end.G, dt, first, second), float(1.0 / b.min())

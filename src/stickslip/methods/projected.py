@@ -68,7 +68,7 @@ def project(
     """
     end = Directions.at(dynamics, t1, q1)
     solves: tuple[Solve, ...] = ()
-    active, allowed = last, dynamics.worst_of_stages(stages.tolerance)
+    active, allowed = last, dynamics.rows.worst(stages.tolerance)
     if projected:
         # A slipping ball is projected along its slip direction, so that constant reservoirs add nothing.
         _, _, _, slip = dynamics.split(end.velocities(u1))
@@ -137,7 +137,7 @@ class CoupledStages(Method):
             inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), motion, constrained,
             degenerate=self.degenerate,
         )  # fmt: skip
-        y = stages.in_order(c[:, None] * dt * memory.P)
+        y = (c[:, None] * dt * memory.P).reshape(-1)
         first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
         Q, U = stages.split_motion(first.x)
         q1, u1, P = dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1]
@@ -147,11 +147,11 @@ class CoupledStages(Method):
             self.solver, dynamics, t1, dt, u, q1, u1, P, last, first, memory, modes, self.projected
         )
         step = Step(q1, u1, P, after, (first, *second))
-        _, dPi, _ = stages.increments(Q, U, first.y)
+        dPi = stages.measures(first.y)
         gamma_F = stages.slips(Q, U, after.gamma)
         closed = jnp.all(by_stage, axis=0) & (second[-1].active.normal if second else by_stage[-1])
         gain = float(np.abs(D).sum(axis=1).max())
-        return judged(step, dynamics, modes, memory, closed, dynamics.rows_N(dPi), gamma_F, dt, slack, gain)
+        return judged(step, dynamics, modes, memory, closed, dynamics.split(dPi).N, gamma_F, dt, slack, gain)
 
 
 class RadauIIA(CoupledStages):

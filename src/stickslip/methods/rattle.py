@@ -30,6 +30,7 @@ from jaxtyping import Array, Float
 
 from ..derive import Directions, Dynamics
 from ..linalg import solve
+from ..rows import StageLayout
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
 from .base import Method, Step, default_solver, impact_problem, on_position_level, percussion_slack
 from .spatial_friction import (
@@ -60,6 +61,7 @@ class PositionStage(Problem):
     q: Float[Array, " nq"]
     u: Float[Array, " nu"]
     W: Float[Array, "nu n_y"]
+    chi: Float[Array, " n_y"]
     L: Float[Array, "nu n_y"]  # M_n^-1 W_n
     u_free: Float[Array, " nu"]  # u_n+1/2 without R, exact where h does not depend on u
     mixture: Array | None  # of the rows at both ends of the step in psi; None: those of the end
@@ -116,7 +118,8 @@ class PositionStage(Problem):
         rows = d.positions(self.t1, q1, um)  # (28a), (29a), (33), (36)
         if self.mixture is None:
             return rows
-        return self.mixture[0, 0] * d.positions(self.t, self.q, um) + self.mixture[0, 1] * rows
+        # gaps as printed, so that of the rows at q_n only velocities count, which are affine
+        return self.mixture[0, 0] * (self.W.T @ um + self.chi) + self.mixture[0, 1] * rows
 
 
 class Memory(NamedTuple):
@@ -157,12 +160,13 @@ class Rattle(Method):
         W, L = memory.at.W, memory.at.L
         u_free = u + dt / 2 * dynamics.k(t, q, u)
         always, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
-        rho = ProxParameters.of(laws, dynamics.n_bilateral, memory.at.G).on_position_level(dt)
+        rho = ProxParameters.of(laws, dynamics.rows, memory.at.G).on_position_level(dt)
         scales = on_position_level(dynamics, memory.at.scales(jnp.abs(u) + jnp.abs(u_free)), dt)
-        inclusions = Inclusions(laws, always, sticky, rho, dt / 2, jnp.zeros(dynamics.n_y), scales, dynamics.n_bilateral)
+        layout, nothing = StageLayout(dynamics.rows), jnp.zeros(dynamics.n_y)
+        inclusions = Inclusions(laws, layout, always, sticky, rho, dt / 2, nothing, scales)
         inclusions = StagewiseInclusions.of(inclusions, modes, jnp.eye(1), dt / 2)
         mixed = mixture(dynamics, modes, *ROWS) if self.friction == "stagewise" else None
-        stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, L, u_free, mixed)
+        stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, memory.at.chi, L, u_free, mixed)
         P = dt * memory.P
         um = u_free + L @ (P / 2)
         guess = jnp.concatenate([q + dt * dynamics.q_dot(t, q, um), um])
@@ -180,8 +184,8 @@ class Rattle(Method):
         contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, R + S, second.tolerance)
         gamma = end.velocities(u1)
         step = Step(q1, u1, R + S, Memory((R + S) / dt, end, gamma, contacts), (first, second))
-        gamma_F = jnp.stack([dynamics.gamma_F(t, q, um), slip, dynamics.split(gamma)[3]])
+        gamma_F = jnp.stack([dynamics.split(memory.at.velocities(um))[3], slip, dynamics.split(gamma)[3]])
         closed = first.active.normal & second.active.normal
-        dPi_N = dynamics.rows_N(jnp.stack([R, S]))
+        dPi_N = dynamics.split(jnp.stack([R, S])).N
         slack = percussion_slack(dynamics, end.G, dt, first, second)
         return judged(step, dynamics, modes, memory, closed, dPi_N, gamma_F, dt, slack)

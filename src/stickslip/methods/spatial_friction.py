@@ -26,7 +26,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..derive import Directions, Dynamics
 from ..initial import contact_state
 from ..laws import ActiveSet
-from ..linalg import solve
+from ..linalg import matmul, solve
 from ..results import RESULTS
 from ..scales import QUIET
 from ..solvers import Inclusions
@@ -53,9 +53,6 @@ class Modes(NamedTuple):
     @property
     def stagewise(self) -> Bool[Array, " n_balls"]:
         return self.slip | self.stick
-
-    def repeated(self, times: int) -> "Modes":
-        return Modes(jnp.tile(self.slip, times), jnp.tile(self.stick, times))
 
 
 class Contacts(NamedTuple):
@@ -116,11 +113,9 @@ class StagewiseInclusions(Inclusions):
     ) -> "Inclusions":  # fmt: skip
         if not printed.laws.set.count:
             return printed
-        repeated = modes.repeated(printed.laws.set.count // modes.slip.shape[0])
         return cls(
-            printed.laws, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset, printed.scales,
-            printed.n_bilateral, printed.stages, jnp.any(modes.stagewise), repeated, measure, slip_duration, given,
-            closing,
+            printed.laws, printed.layout, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
+            printed.scales, jnp.any(modes.stagewise), modes, measure, slip_duration, given, closing,
         )  # fmt: skip
 
     def active_set(self, psi, mu):
@@ -131,23 +126,20 @@ class StagewiseInclusions(Inclusions):
         """Contacts that count as closed in any case."""
         if not self.closing:
             return jnp.zeros(self.laws.n_N, dtype=bool)
-        contact = np.asarray(self.laws.contact_of, dtype=int)
-        mine = np.arange(self.laws.n_N)[:, None] == contact[None, :]
-        return jnp.any(mine & self.modes.stagewise, axis=1)
+        return self.laws.of_contacts(self.modes.stagewise)
 
     def _of_stages(self, measure: Array, rows: Array) -> Array:
-        r = measure.shape[0]
-        return jnp.sum(measure[:, :, None] * rows.reshape(1, r, -1), axis=1).reshape(-1)
+        return matmul(measure, rows) if self.layout.lead else measure[0, 0] * rows
 
     def measures(self, mu: Array) -> tuple[Array, Array]:
-        """dPi_N and dPi_F of the stages, in solver order."""
+        """dPi_N and dPi_F of the stages."""
         _, N, F = self.split(mu - self.offset)
         return self._of_stages(self.measure, N), self._of_stages(self.measure, F)
 
     def sizes(self, percussions):
         printed = super().sizes(percussions)
         b, N, F = self.split(printed)
-        return jnp.concatenate([b, N, jnp.maximum(F, self._of_stages(jnp.abs(self.measure), F))])
+        return self.layout.join(b, N, jnp.maximum(F, self._of_stages(jnp.abs(self.measure), F)))
 
     def opposed(self, psi: Array, N: Array) -> Array:
         """dPi_F of slip, from dPi_N of the stages."""
@@ -156,11 +148,10 @@ class StagewiseInclusions(Inclusions):
         return -laws.set.expand(laws.radii(N, self.slip_duration)) * along
 
     def residual(self, active, psi, mu):
-        printed = super().residual(active, psi, mu)
+        b, F_N, F_F = self.split(super().residual(active, psi, mu))
         N, F = self.measures(mu)
-        rest, rows = jnp.split(printed, [printed.shape[0] - self.laws.n_F])
         slip = F - self.opposed(psi, N)
-        return jnp.concatenate([rest, jnp.where(self.laws.set.expand(self.modes.slip), slip, rows)])
+        return self.layout.join(b, F_N, jnp.where(self.laws.set.expand(self.modes.slip), slip, F_F))
 
     def project(self, psi, mu, rho):
         """What is assumed is not projected: stick and closed contacts are constraints, slip follows from dPi_N."""
@@ -170,17 +161,15 @@ class StagewiseInclusions(Inclusions):
         expand = self.laws.set.expand
         mu_N = jnp.where(self._assumed(), old_N - rho.N * psi_N, mu_N)
         mu_F = jnp.where(expand(self.modes.stick), old_F - expand(rho.F) * psi_F, mu_F)
-        N, _ = self.measures(jnp.concatenate([mu_b, mu_N, mu_F]))
-        r = self.measure.shape[0]
-        integrated = solve(self.measure, self.opposed(psi, N).reshape(r, -1)).reshape(-1)
+        N, _ = self.measures(self.layout.join(mu_b, mu_N, mu_F))
+        opposed = self.opposed(psi, N)
+        integrated = solve(self.measure, opposed) if self.layout.lead else opposed / self.measure[0, 0]
         slip = self.split(self.offset)[2] + integrated
-        return jnp.concatenate([mu_b, mu_N, jnp.where(expand(self.modes.slip), slip, mu_F)])
+        return self.layout.join(mu_b, mu_N, jnp.where(expand(self.modes.slip), slip, mu_F))
 
     def coupled(self, active):
-        slips = jnp.concatenate([
-            jnp.zeros(self.n_bilateral + self.laws.n_N, dtype=bool), self.laws.set.expand(self.modes.slip),
-        ])  # fmt: skip
-        return super().coupled(active) | slips
+        b, N, F = self.split(super().coupled(active))
+        return self.layout.join(b, N, F | self.laws.set.expand(self.modes.slip))
 
 
 def mixture(
@@ -193,7 +182,8 @@ def mixture(
     def spread(weights, count):
         return jnp.broadcast_to(jnp.asarray(weights)[:, :, None], (*weights.shape, count))
 
-    parts = [spread(printed, dynamics.n_g), spread(stick, dynamics.n_bilateral - dynamics.n_g), spread(printed, laws.n_N)]
+    rows = dynamics.rows
+    parts = [spread(printed, rows.g), spread(stick, rows.gamma), spread(printed, rows.N)]
     if laws.set.count:
         of_F = [jnp.asarray(w)[:, :, None] for w in (own, stick, printed)]
         parts.append(jnp.where(expand(modes.slip), of_F[0], jnp.where(expand(modes.stick), of_F[1], of_F[2])))
@@ -226,7 +216,7 @@ def judged(
     _, _, _, slip = dynamics.split(before.gamma)
     impact = jnp.any(~before.contacts.resting & (P_N > 0.0))
     pushes = laws.of_balls(closed & (P_N >= 0.0) & jnp.all(dPi_N >= -gain * slack_N, axis=0))
-    forwards = jnp.all(jnp.stack([laws.set.dot(g, slip) > 0.0 for g in gamma_F]), axis=0)
+    forwards = jnp.all(laws.set.dot(gamma_F, slip) > 0.0, axis=0)
     inside = laws.set.norm(P_F) <= laws.radii(P_N + slack_N, dt) + laws.set.largest(slack_F)
     return Outcome(step, pushes & inside & (forwards | modes.stick) & ~impact)
 

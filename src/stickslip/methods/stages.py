@@ -24,23 +24,20 @@ from jaxtyping import Array, Float
 
 from ..derive import Dynamics
 from ..linalg import columns, matmul, solve
+from ..rows import StageLayout
 from ..scales import Scales
 from ..solvers import Inclusions, Problem, ProxParameters
 from .base import on_position_level
 
 
-def stage_order(n_stages: int, n_bilateral: int, n_N: int, n_F: int) -> np.ndarray:
-    """Positions in (stage, row) order of entries in solver order: bilateral rows of all stages, then N, then F."""
-    n_y = n_bilateral + n_N + n_F
-    grid = np.arange(n_stages * n_y).reshape(n_stages, n_y)
-    return np.concatenate([grid[:, :n_bilateral].ravel(), grid[:, n_bilateral : n_bilateral + n_N].ravel(),
-                           grid[:, n_bilateral + n_N :].ravel()])  # fmt: skip
-
-
 def each(f, *rows: Array):
-    """f of every stage: as `jax.vmap(f)`, but written out, because XLA's batched code for a few rows is much slower."""
-    outs = [f(*(row[i] for row in rows)) for i in range(rows[0].shape[0])]
-    return jax.tree.map(lambda *a: jnp.stack(a), *outs)
+    """f of every stage: as `jax.vmap(f)`, but one after the other.
+
+    XLA's batched code for a few rows is much slower, and f written out for every stage takes that much longer to compile.
+    """
+    if rows[0].shape[0] == 1:
+        return jax.tree.map(lambda a: a[None], f(*(row[0] for row in rows)))
+    return jax.lax.map(lambda row: f(*row), rows)
 
 
 class MotionInverse(eqx.Module):
@@ -175,18 +172,12 @@ class Stages(Problem):
     def null_pivot(self) -> float:
         return 1e-4 if self.degenerate else 1e-11
 
-    @property
-    def _order(self) -> np.ndarray:
-        d = self.dynamics
-        return stage_order(len(self.constrained), d.n_bilateral, d.laws.n_N, d.laws.n_F)
-
     def by_stage(self, y: Array) -> Float[Array, "r n_y"]:
-        """From solver order to one row a stage."""
-        return y[np.argsort(self._order)].reshape(len(self.constrained), self.dynamics.n_y)
+        return y.reshape(len(self.constrained), self.dynamics.n_y)
 
-    def in_order(self, rows: Float[Array, "r n_y"]) -> Array:
-        """From one row a stage to solver order."""
-        return rows.reshape(-1)[self._order]
+    def measures(self, y: Array) -> Float[Array, "s n_y"]:
+        """dPi"""
+        return matmul(self.D, self.by_stage(y))
 
     def split_motion(self, x: Array) -> tuple[Float[Array, "s nq"], Float[Array, "s nu"]]:
         s, nq, nu = self.A.shape[0], self.dynamics.nq, self.dynamics.nu
@@ -194,34 +185,33 @@ class Stages(Problem):
 
     def slips(self, Q: Array, U: Array, end: Array) -> Float[Array, "k n_F"]:
         """gamma_F at the stages, then at the end of the step, of which all velocities are given."""
-        stages = [self.dynamics.gamma_F(*at) for at in zip(self.tau, Q, U, strict=True)]
-        return jnp.stack([*stages, self.dynamics.split(end)[3]])
+        stages = each(self.dynamics.gamma_F, self.tau, Q, U)
+        return jnp.concatenate([stages, self.dynamics.split(end).F[None]])
 
-    def forces(self, Q: Array, U: Array) -> tuple[Array, Array]:
-        """Of each stage: the smooth part of dU (or dp) and the directions L (or W) that dPi acts along."""
+    def forces(self, Q: Array, U: Array) -> tuple[Array, Array, Array]:
+        """Of each stage: q_dot, the smooth part of dU (or dp) and the directions L (or W) that dPi acts along."""
         d = self.dynamics
 
         def one(tau, Q, U):
             W, _ = d.directions(tau, Q)
-            h = d.h(tau, Q, U)
+            q_dot, h = d.q_dot(tau, Q, U), d.h(tau, Q, U)
             if self.momentum:  # dpi = (dL/dq + f) dt + W dPi, S1 (47), (63): h and the rate of pi at fixed u
                 _, rate = jax.jvp(lambda t, q: d.momentum(t, q, U), (tau, Q), (jnp.ones(()), U))
-                return self.dt * (h + rate), W
+                return q_dot, self.dt * (h + rate), W
             terms = d.solve_M(tau, Q, jnp.column_stack([self.dt * h, W]))
-            return terms[:, 0], terms[:, 1:]
+            return q_dot, terms[:, 0], terms[:, 1:]
 
         return each(one, self.tau, Q, U)
 
     def increments(self, Q: Array, U: Array, y: Array) -> tuple[Array, Array, Array]:
-        """dU (or dp), dPi and L (or W) of all stages."""
-        smooth, L = self.forces(Q, U)
-        dPi = matmul(self.D, self.by_stage(y))
-        return smooth + jnp.sum(L * dPi[:, None, :], axis=2), dPi, L
+        """q_dot, dU (or dp) and L (or W) of all stages."""
+        q_dot, smooth, L = self.forces(Q, U)
+        return q_dot, smooth + jnp.sum(L * self.measures(y)[:, None, :], axis=2), L
 
     def correct(self, x, y):
         Q, U = self.split_motion(x)
         d, dt = self.dynamics, self.dt
-        dU, _, L = self.increments(Q, U, y)
+        f, dU, L = self.increments(Q, U, y)
         M_inverse = None
         if self.momentum:
             M_inverse = each(lambda tau, Q: d.solve_M(tau, Q, jnp.eye(d.nu)), self.tau, Q)
@@ -229,8 +219,8 @@ class Stages(Problem):
             U_new = jnp.sum(M_inverse * (self.p_base - at_rest + matmul(self.A_hat, dU))[:, None, :], axis=2)
         else:
             U_new = self.u_base + matmul(self.A_hat, dU)
-        # Without an inverse the motion is explicit: U follows from Q, and Q from U.
-        f = each(d.q_dot, self.tau, Q, U_new if self.motion is None else U)
+        if self.motion is None:  # explicit: U follows from Q, and Q from U
+            f = each(d.q_dot, self.tau, Q, U_new)
         Q_new = self.q_base + dt * matmul(self.A, f)
         phi = x - jnp.concatenate([Q_new.reshape(-1), U_new.reshape(-1)])
         moved = phi if self.motion is None else self.motion.apply((Q - Q_new)[..., None], (U - U_new)[..., None])[:, 0]
@@ -240,13 +230,12 @@ class Stages(Problem):
         return self.correct(x, y)[1]
 
     def tangent(self, x, aux):
-        """Columns in solver order."""
         L, M_inverse = aux
         d, dt = self.dynamics, self.dt
         s, r = self.A.shape[0], len(self.constrained)
         along = self.A_hat[:, :, None] * self.D[None, :, :]  # (i, j, r)
         U_y = jnp.sum(along[:, :, None, :, None] * L[None, :, :, None, :], axis=1)
-        U_y = U_y.reshape(s, d.nu, r * d.n_y)[..., self._order]
+        U_y = U_y.reshape(s, d.nu, r * d.n_y)
         if M_inverse is not None:
             U_y = jnp.sum(M_inverse[:, :, :, None] * U_y[:, None, :, :], axis=2)
         if self.motion is not None:
@@ -261,7 +250,7 @@ class Stages(Problem):
     def psi(self, x):
         Q, U = self.split_motion(x)
         i = self._seen
-        return self.in_order(self._mixed(each(self.dynamics.positions, self.tau[i], Q[i], U[i])))
+        return self._mixed(each(self.dynamics.positions, self.tau[i], Q[i], U[i])).reshape(-1)
 
     @property
     def _seen(self) -> np.ndarray:
@@ -286,7 +275,7 @@ class Stages(Problem):
             return columns(along, X_Q, X_U)
 
         rows = self._mixed(each(one, self.tau[i], Q[i], U[i], X_Q[i], X_U[i]))
-        return rows.reshape(n, n)[self._order]
+        return rows.reshape(n, n)
 
 
 def stage_inclusions(
@@ -296,19 +285,16 @@ def stage_inclusions(
 
     ``scales`` are those of the velocities at the start of the step.
     """
-    lever_N, lever_F = (jnp.asarray(a) for a in levers)
-    r, n_b = lever_N.shape[0], dynamics.n_bilateral
-    laws = dynamics.laws.repeated(r)
-    rho = ProxParameters.of(dynamics.laws, n_b, scales.G)
-    stacked = ProxParameters(
-        (rho.N[None, :] / (dt * lever_N)[:, None]).reshape(-1), (rho.F[None, :] / lever_F[:, None]).reshape(-1)
-    )
+    lever_N, lever_F = (jnp.asarray(a)[:, None] for a in levers)
+    r, laws = lever_N.shape[0], dynamics.laws
+    layout = StageLayout(dynamics.rows, None if r == 1 else r)
+    rho = ProxParameters.of(laws, dynamics.rows, scales.G)
+    rho = ProxParameters(rho.N / (dt * lever_N), rho.F / lever_F)
+    if not layout.lead:
+        rho, durations = ProxParameters(rho.N[0], rho.F[0]), durations[0]
     closed, sticky = jnp.ones(laws.n_N, dtype=bool), jnp.ones(laws.set.count, dtype=bool)
-    per_ball = jnp.repeat(durations, dynamics.laws.set.count)
-    order = stage_order(r, n_b, dynamics.laws.n_N, dynamics.laws.n_F)
-    at_stages = on_position_level(dynamics, scales, dt)
-    at_stages = Scales(*(jnp.tile(a, r)[order] for a in at_stages[:4]))
-    return Inclusions(laws, closed, sticky, stacked, per_ball, offset, at_stages, r * n_b, r)
+    at_stages = Scales(*(jnp.tile(a, r) for a in on_position_level(dynamics, scales, dt)[:4]))
+    return Inclusions(laws, layout, closed, sticky, rho, durations[..., None], offset, at_stages)
 
 
 def levers(A: np.ndarray, A_hat: np.ndarray, D: np.ndarray, constrained: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -39,7 +39,7 @@ class Pulling(Rattle):
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         out = super().step(dynamics, t, t1, dt, q, u, memory)
-        n = dynamics.n_bilateral + dynamics.laws.n_N
+        n = dynamics.rows.size - dynamics.rows.F
         return out._replace(P=out.P.at[n:].multiply(1.5))
 
 

@@ -5,6 +5,7 @@ changes no gap. Points P are given by r_SP in K; several points at once by rows.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -19,7 +20,7 @@ def M(m, inertia: Float[Array, " 3"]) -> Float[Array, "6 6"]:
 
 def B(q: Float[Array, " 7"]) -> Float[Array, "7 6"]:
     """q_dot = B u."""
-    return jnp.zeros((7, 6)).at[:3, :3].set(jnp.eye(3)).at[3:, 3:].set(quaternion_rate(q[3:]))
+    return jax.scipy.linalg.block_diag(jnp.eye(3), quaternion_rate(q[3:]))
 
 
 def h(u: Float[Array, " 6"], force: Float[Array, " 3"], inertia: Float[Array, " 3"]) -> Float[Array, " 6"]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..linalg import basic_solution
@@ -34,12 +35,12 @@ class _Tangent(NamedTuple):
 
     @classmethod
     def at(cls, problem: Problem, x: Array, y: Array) -> "_Tangent":
-        b = problem.inclusions.n_bilateral
+        b = problem.inclusions.layout.bilateral
         x, _, aux = problem.correct(x, y)
         X = problem.tangent(x, aux)
         J = problem.sensitivity(x, X)
         rho = problem.inclusions.contracting(problem.in_units(J))
-        return cls(X[:, :b], basic_solution(J[:b, :b], jnp.eye(b)), rho)
+        return cls(X[:, b], basic_solution(J[b][:, b], jnp.eye(len(b))), rho)
 
 
 class FixedPoint(Solver):
@@ -102,19 +103,19 @@ class FixedPoint(Solver):
     def _change(self, problem: Problem, psi: Array, y: Array, at: Array) -> Float[Array, ""]:
         """(6.15): how far motion and percussions moved, over what is allowed."""
         inclusions = problem.inclusions
-        b, scales = inclusions.n_bilateral, inclusions.scales
+        scales, unilateral = inclusions.scales, np.flatnonzero(inclusions.unilateral)
         own = scales.own
         s = scaling(at.shape[0], own, scales.cancelling(inclusions.percussions(at)), own, self.atol, self.rtol)
-        rows = jnp.concatenate([psi / s, (inclusions.per_percussion() * y / s)[b:]])
+        rows = jnp.concatenate([psi / s, (inclusions.per_percussion() * y / s)[unilateral]])
         return jnp.linalg.norm(rows)
 
     def _motion(self, problem: Problem, tangent: _Tangent, x: Array, y: Array) -> tuple[Array, Array, Array]:
         """x (and bilateral multipliers) with phi(x, y) = 0, (6.16), until (6.17)."""
-        b = problem.inclusions.n_bilateral
+        b = problem.inclusions.layout.bilateral
 
         def rows(x, y):
             x, phi, _ = problem.correct(x, y)
-            return x, jnp.concatenate([phi, problem.psi(x)[:b]])
+            return x, jnp.concatenate([phi, problem.psi(x)[b]])
 
         n_rows = jax.eval_shape(rows, x, y)[1].shape[0]
         if n_rows == 0:  # the motion follows from y exactly
@@ -123,9 +124,9 @@ class FixedPoint(Solver):
         def allowed(x, y, first):
             size, cancelling = problem.motion_sizes(x, y)
             inclusions = problem.inclusions
-            bilateral = inclusions.scales.cancelling(inclusions.percussions(y))[:b]
-            size, cancelling = jnp.append(size, inclusions.scales.own[:b]), jnp.append(cancelling, bilateral)
-            return scaling(x.shape[0] + b, size, cancelling, first, self.atol, self.rtol)
+            bilateral = inclusions.scales.cancelling(inclusions.percussions(y))[b]
+            size, cancelling = jnp.append(size, inclusions.scales.own[b]), jnp.append(cancelling, bilateral)
+            return scaling(x.shape[0] + len(b), size, cancelling, first, self.atol, self.rtol)
 
         def unfinished(state):
             _, _, _, _, e, k = state
@@ -133,8 +134,8 @@ class FixedPoint(Solver):
 
         def newton(state):
             x, y, r, first, _, k = state
-            dy = -tangent.J_inverse @ r[n_rows - b :]  # zero at first
-            y = y.at[:b].add(dy)
+            dy = -tangent.J_inverse @ r[n_rows - len(b) :]  # zero at first
+            y = y.at[b].add(dy)
             x, r = rows(x + tangent.X_b @ dy, y)
             first = jnp.where(k == 0, jnp.abs(r), first)
             return x, y, r, first, jnp.linalg.norm(r / allowed(x, y, first)), k + 1

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool
 
 from ..laws import ActiveSet
 from ..results import RESULTS, unless
+from ..trees import blank
 from .base import Solver
 from .problem import Anchor, Point, Problem, Solve
 
@@ -83,11 +84,11 @@ class _State(NamedTuple):
     held: _Held
     dx: Array  # the update of this point with the factors held
     dy: Array
-    stale: Bool[Array, ""]  # the next update needs factors of this point
+    fresh: Bool[Array, ""]  # these are the factors of this point
     settled: Bool[Array, ""]  # active set as in the factors, which are regular
     next_is_last: Bool[Array, ""]  # the error falls so fast that one more update need not be looked at
     stuck: Bool[Array, ""]  # at round-off
-    hopeless: Bool[Array, ""]
+    go_on: Bool[Array, ""]
 
 
 class SemismoothNewton(Solver):
@@ -156,46 +157,47 @@ class SemismoothNewton(Solver):
         helped = forced if anchor is None else forced | jnp.any(anchor.stiffness > 0.0)  # must be judged without the help
         null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
 
-        def factor(c: _State) -> _Held:
-            linearisation = c.held.linearisation
+        def factor(at: Point, held: _Held, again: Array) -> _Held:
+            linearisation = held.linearisation
             if linearisation is not None:
                 # The first one is fresh.
-                linearisation = jax.lax.cond(c.k > 1, lambda: problem.relinearised(c.at.x), lambda: linearisation)
-            X = problem.using(linearisation).tangent(c.at.x, c.at.aux)
-            return _Held(X, problem.factor(c.at, X, null_pivot, anchor), c.at.active, linearisation)
+                linearisation = jax.lax.cond(again, lambda: problem.relinearised(at.x), lambda: linearisation)
+            X = problem.using(linearisation).tangent(at.x, at.aux)
+            return _Held(X, problem.factor(at, X, null_pivot, anchor), at.active, linearisation)
 
         def error(at: Point, first: Array) -> tuple[Array, Array]:
             s = tolerance(problem, at, first, self.atol, self.rtol)
             return s, squared_norm(at.rows / s)
 
-        def unfinished(c: _State):
-            done = (c.e < 1.0) | c.next_is_last | c.stuck
-            return (~done | (forced & (c.k == 1))) & (c.k <= self.max_iterations) & ~c.hopeless
-
         def step(c: _State) -> _State:
-            held = jax.lax.cond(c.stale, factor, lambda c: c.held, c) if problem.inexact else factor(c)
-            dy = problem.newton_step(c.at, held.X, held.S)
-            at = evaluate(problem.using(held.linearisation), c.at.x + held.X @ dy, c.at.y + dy, None, anchor)
-            s, e = error(at, c.first)
+            # Evaluated here only, also the guess: what is large is compiled once.
+            guess, held = c.k == 0, c.held
+            way = None if attempt is None else jnp.where(guess, attempt, 0)
+            at = evaluate(problem.using(held.linearisation), c.at.x + c.dx, c.at.y + c.dy, way, anchor)
+            first = jnp.where(guess, self._first(at, guided), c.first)
+            s, e = error(at, first)
             same, fell = same_modes(at.active, held.active), e / c.e
-            settled = same & held.S.regular & (e < NEAR) & ~helped
-            redundant = same & ~held.S.regular & (e < at.rows.shape[0] ** 2) & ~helped
+            updated = same & ~helped & ~guess
+            settled = updated & held.S.regular & (e < NEAR)
+            redundant = updated & ~held.S.regular & (e < at.rows.shape[0] ** 2)
             last = settled & (e >= 1.0) & (e * fell < PREDICTED)
-            stuck = c.stale & (settled | redundant) & (fell > NO_PROGRESS) & (c.e < NEAR)
+            stuck = c.fresh & (settled | redundant) & (fell > NO_PROGRESS) & (c.e < NEAR)
+            done = ((e < 1.0) & ~(forced & guess)) | last | stuck
+            go_on = ~done & (c.k < self.max_iterations) & ~self._hopeless(problem, c.k - 1, e, c.e)
             # squared: a factor of thirty in the norm
-            stale = ~same | (fell > 1e-3) if problem.inexact else yes
+            fresh = go_on & (guess | ~same | (fell > 1e-3)) if problem.inexact else go_on
+            held = jax.lax.cond(fresh, factor, lambda at, held, again: held, at, held, ~guess)
             dy = problem.newton_step(at, held.X, held.S)
-            hopeless = self._hopeless(problem, c.k - 1, e, c.e)
-            return _State(at, c.first, s, e, c.k + 1, held, held.X @ dy, dy, stale, settled, last, stuck, hopeless)
+            return _State(at, first, s, e, c.k + 1, held, held.X @ dy, dy, fresh, settled, last, stuck, go_on)
 
-        laws, n, yes, no = problem.inclusions.laws, y.shape[0], jnp.asarray(True), jnp.asarray(False)
-        open_ = ActiveSet(jnp.zeros(laws.n_N, dtype=bool), jnp.zeros(laws.set.count, dtype=bool))
+        n, yes, no, open_ = y.shape[0], jnp.asarray(True), jnp.asarray(False), problem.inclusions.none_active()
         nothing = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation)
-        at = evaluate(problem, x, y, attempt, anchor)
-        first = self._first(at, guided)
-        no_update = jnp.zeros_like(x), jnp.zeros_like(y)
-        begin = _State(at, first, *error(at, first), jnp.asarray(1), nothing, *no_update, yes, no, no, no, no)
-        return jax.lax.while_loop(unfinished, step, begin)
+        at = blank(jax.eval_shape(lambda: evaluate(problem, x, y, attempt, anchor)))._replace(x=x, y=y)
+        rows, infinite = jnp.zeros_like(at.rows), jnp.asarray(jnp.inf)
+        begin = _State(
+            at, rows, rows, infinite, jnp.asarray(0), nothing, jnp.zeros_like(x), jnp.zeros_like(y), no, no, no, no, yes
+        )
+        return jax.lax.while_loop(lambda c: c.go_on, step, begin)
 
     @staticmethod
     def _hopeless(problem: Problem, k: Array, e: Array, e_before: Array) -> Array:

@@ -2,7 +2,7 @@
 
     phi(x, y) = 0   subject to   psi(x) in K(mu),   mu = offset + A y.
 
-x is the motion (q, u) of a step, y the multipliers in the order (g, gamma, N, F). The motion is eliminated: a
+x is the motion (q, u) of a step, y the multipliers, laid out as `rows` says. The motion is eliminated: a
 problem knows how to correct x for given y (one Newton step on phi) and how x then moves with y,
 
     x <- x - H_xx^-1 phi(x, y),    X = dx/dy = -H_xx^-1 H_xy,
@@ -21,20 +21,21 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..laws import ActiveSet, StackedLaws
 from ..linalg import Eliminated, columns, eliminate
+from ..rows import Layout
 from ..scales import Scales
 
 
 class ProxParameters(NamedTuple):
     """rho of every contact and every ball."""
 
-    N: Float[Array, " n_N"]
-    F: Float[Array, " n_balls"]
+    N: Float[Array, "... n_N"]
+    F: Float[Array, "... n_balls"]
 
     @classmethod
-    def of(cls, laws: StackedLaws, n_bilateral: int, G: Float[Array, " n_y"]) -> "ProxParameters":
+    def of(cls, laws: StackedLaws, layout: Layout, G: Float[Array, " n_y"]) -> "ProxParameters":
         """From the diagonal of W^T M^-1 W: (6.18), and (6.19) with the maximum (not the minimum)."""
-        d = G[n_bilateral:]
-        G_N, G_F = d[: laws.n_N], laws.set.largest(d[laws.n_N :])
+        _, G_N, G_F = layout.laws(G)
+        G_F = laws.set.largest(G_F)
         # A contact at which nothing can move has G = 0; any positive rho will do there.
         return cls(1.0 / jnp.where(G_N > 0.0, G_N, 1.0), 1.0 / jnp.where(G_F > 0.0, G_F, 1.0))
 
@@ -50,19 +51,26 @@ class Inclusions(eqx.Module):
     """The right-hand side of (6.1): which laws hold, where, and with which proximal parameters."""
 
     laws: StackedLaws
-    closed: Bool[Array, " n_N"]  # contacts that may carry a percussion
-    may_stick: Bool[Array, " n_balls"]  # balls whose velocity is unknown; the others slip with a given one
+    layout: Any = eqx.field(static=True)  # a `StageLayout` or `LevelLayout`
+    closed: Bool[Array, "... n_N"]  # contacts that may carry a percussion
+    may_stick: Bool[Array, "... n_balls"]  # balls whose velocity is unknown; the others slip with a given one
     rho: ProxParameters
     duration: Float[Array, "..."]  # over which constant reservoirs act; one, or one per ball
     offset: Float[Array, " n_y"]  # percussion that came before y
     scales: Scales
-    n_bilateral: int = eqx.field(static=True)
-    stages: int = eqx.field(static=True, default=1)  # how often the laws are repeated
     optional: Any = False  # whether the caller has another problem to try: not worth more than Newton's method
 
     def split(self, rows: Array) -> tuple[Array, Array, Array]:
-        b, c = self.n_bilateral, self.n_bilateral + self.laws.n_N
-        return rows[:b], rows[b:c], rows[c:]
+        """(bilateral, N, F), each with the stages as leading axis."""
+        return self.layout.split(rows)
+
+    @property
+    def stages(self) -> int:
+        return self.layout.stages or 1
+
+    def none_active(self) -> ActiveSet:
+        lead = self.layout.lead
+        return ActiveSet(jnp.zeros((*lead, self.laws.n_N), dtype=bool), jnp.zeros((*lead, self.laws.set.count), dtype=bool))
 
     def active_set(self, psi: Array, mu: Array) -> ActiveSet:
         _, psi_N, psi_F = self.split(psi)
@@ -76,12 +84,11 @@ class Inclusions(eqx.Module):
         psi_b, psi_N, psi_F = self.split(psi)
         _, mu_N, mu_F = self.split(mu)
         laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho.F, self.may_stick, self.duration)
-        return jnp.concatenate([psi_b, laws])
+        return self.layout.join(psi_b, *laws)
 
     def per_percussion(self) -> Array:
         """What a percussion moves at its own row, G_ii: turns percussions into the units of psi (bilateral rows: 1)."""
-        b, expand = self.n_bilateral, self.laws.set.expand
-        return jnp.concatenate([jnp.ones(b), 1.0 / self.rho.N, 1.0 / expand(self.rho.F)])
+        return self.layout.join(1.0, 1.0 / self.rho.N, self.laws.set.expand(1.0 / self.rho.F))
 
     def percussions(self, y: Array) -> Array:
         """What there is of them, before and now."""
@@ -91,11 +98,11 @@ class Inclusions(eqx.Module):
         """How large rows are that hold percussions: in friction by the whole ball, not by a small component."""
         b, N, F = self.split(percussions)
         ball = jnp.maximum(self.laws.set.largest(F), self.laws.radii(N, self.duration))
-        return jnp.concatenate([b, N, self.laws.set.expand(ball)])
+        return self.layout.join(b, N, self.laws.set.expand(ball))
 
     def of_psi(self, active: ActiveSet) -> Bool[Array, " n_y"]:
         """Rows of `residual` that are psi; the others are percussions."""
-        return jnp.concatenate([jnp.ones(self.n_bilateral, dtype=bool), active.normal, self.laws.set.expand(active.stick)])
+        return self.layout.join(True, active.normal, self.laws.set.expand(active.stick))
 
     def units(self, active: ActiveSet) -> Array:
         """Factors that turn the rows of `residual` into the units of psi."""
@@ -105,26 +112,24 @@ class Inclusions(eqx.Module):
         """Another active set to start from: every contact that may close sticks, from stage ``attempt`` on; 0: as it is."""
         stuck = ActiveSet(self.closed, self.may_stick & self.laws.of_balls(self.closed))
 
+        stage = 1 + np.arange(self.stages)[:, None] if self.layout.lead else 1
+
         def chosen(natural, stuck):
-            stage = 1 + np.arange(natural.shape[0]) * self.stages // max(1, natural.shape[0])
             return jnp.where((attempt > 0) & (stage >= attempt), stuck, natural)
 
         return jax.tree.map(chosen, active, stuck)
 
     def coupled(self, active: ActiveSet) -> Bool[Array, " n_y"]:
         """Rows of `residual` that are more than "this multiplier is zero": what a linear solver has to look at."""
-        laws = self.laws
-        contact = np.maximum(np.asarray(laws.contact_of, dtype=int), 0)
-        constant = np.asarray(laws.contact_of, dtype=int) < 0
-        balls = active.stick | constant | active.normal[contact] if laws.n_N else active.stick | constant
-        return jnp.concatenate([jnp.ones(self.n_bilateral, dtype=bool), active.normal, laws.set.expand(balls)])
+        balls = active.stick | self.laws.of_balls(active.normal)
+        return self.layout.join(True, active.normal, self.laws.set.expand(balls))
 
     def project(self, psi: Array, mu: Array, rho: ProxParameters) -> Array:
         """(6.14b) on the unilateral rows; bilateral rows stay."""
         _, psi_N, psi_F = self.split(psi)
         mu_b, mu_N, mu_F = self.split(mu)
         mu_N, mu_F = self.laws.project(psi_N, psi_F, mu_N, mu_F, rho.N, rho.F, self.closed, self.may_stick, self.duration)
-        return jnp.concatenate([mu_b, mu_N, mu_F])
+        return self.layout.join(mu_b, mu_N, mu_F)
 
     def contracting(self, J: Float[Array, "n_y n_y"]) -> ProxParameters:
         """rho reduced so far that coupled contacts cannot build each other up, for J = d psi/d mu.
@@ -132,12 +137,16 @@ class Inclusions(eqx.Module):
         A projection iteration contracts if the eigenvalues of rho J stay below 2, and they are below the largest sum
         of |rho_i J_ij| over a row. A contact on its own keeps (6.18), (6.19).
         """
-        b = self.n_bilateral
-        sums = jnp.sum(jnp.abs(J[b:, b:]), axis=1)
-        sum_N, sum_F = sums[: self.laws.n_N], self.laws.set.largest(sums[self.laws.n_N :])
+        _, sum_N, sum_F = self.split(jnp.sum(jnp.where(self.unilateral, jnp.abs(J), 0.0), axis=1))
+        sums = sum_N, self.laws.set.largest(sum_F)
         return ProxParameters(
-            *(jnp.minimum(r, 1.5 / jnp.where(s > 0.0, s, 1.0)) for r, s in zip(self.rho, (sum_N, sum_F), strict=True))
+            *(jnp.minimum(r, 1.5 / jnp.where(s > 0.0, s, 1.0)) for r, s in zip(self.rho, sums, strict=True))
         )
+
+    @property
+    def unilateral(self) -> Bool[np.ndarray, " n_y"]:
+        """Rows that have a law."""
+        return np.isin(np.arange(self.layout.size), self.layout.bilateral, invert=True)
 
 
 class Point(NamedTuple):
@@ -167,8 +176,8 @@ class Anchor(NamedTuple):
     @classmethod
     def at(cls, problem: "Problem", y: Array, strength: Any) -> "Anchor":
         """In units of what a percussion moves at its own contact."""
-        unilateral = np.arange(y.shape[0]) >= problem.inclusions.n_bilateral
-        return cls(problem.mu(y), strength * jnp.where(unilateral, problem.inclusions.per_percussion(), 0.0))
+        laws = problem.inclusions
+        return cls(problem.mu(y), strength * jnp.where(laws.unilateral, laws.per_percussion(), 0.0))
 
     def null_pivot(self, without: float) -> Array:
         """The term leaves no pivot null."""

@@ -77,7 +77,7 @@ class PJOR(Relaxation):
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G
-        psi, b = psi_0 + G @ y, inclusions.n_bilateral
+        psi, b = psi_0 + G @ y, len(inclusions.layout.bilateral)
         rho = inclusions.contracting(G).scaled(self.relaxation)
         sums = jnp.sum(jnp.abs(G[:b]), axis=1)
         free = y[:b] - self.relaxation * psi[:b] / jnp.where(sums > 0.0, sums, 1.0)
@@ -94,9 +94,9 @@ class PSOR(Relaxation):
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G
-        laws, b = inclusions.laws, inclusions.n_bilateral
+        laws, b = inclusions.laws, len(inclusions.layout.bilateral)  # they come first on velocity level
         rho: ProxParameters = inclusions.rho.scaled(self.relaxation)
-        offset, ball = inclusions.offset, Balls((0,) * laws.set.largest_dimension, 1)
+        offset, ball = inclusions.offset, Balls((laws.set.largest_dimension,))
         diagonal = jnp.diagonal(G)
         places = jnp.asarray(b + laws.n_N + laws.set.places)  # of the components of each ball
         carried = laws.of_balls(inclusions.closed)
