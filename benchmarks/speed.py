@@ -23,7 +23,7 @@ import naive
 import stickslip as ss
 from stickslip.loop import Clock, begin, chunk
 from stickslip.methods import REGISTRY
-from stickslip.simulate import with_solver
+from stickslip.methods.base import with_solver
 from stickslip.validate import as_parameters
 
 STEPS, REPEAT = 1000, 15

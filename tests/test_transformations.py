@@ -7,7 +7,7 @@ import pytest
 
 import stickslip as ss
 from stickslip.methods import REGISTRY
-from stickslip.simulate import with_solver
+from stickslip.methods.base import with_solver
 
 BALL = ss.benchmarks.load("bouncing-ball", 2)
 

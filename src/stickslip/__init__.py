@@ -16,6 +16,7 @@ from .laws import Contact as Contact
 from .laws import Coulomb as Coulomb
 from .laws import CoulombContensou as CoulombContensou
 from .laws import FrictionElement as FrictionElement
+from .laws import FrictionLaw as FrictionLaw
 from .laws import Pivoting as Pivoting
 from .laws import RectangularCoulomb as RectangularCoulomb
 from .laws import Rolling as Rolling
@@ -28,6 +29,7 @@ from .methods import Extrapolation as Extrapolation
 from .methods import GeneralizedAlpha as GeneralizedAlpha
 from .methods import LobattoIIIAB as LobattoIIIAB
 from .methods import LobattoIIIC as LobattoIIIC
+from .methods import Method as Method
 from .methods import MoreauMidpoint as MoreauMidpoint
 from .methods import RadauIIA as RadauIIA
 from .methods import Rattle as Rattle
@@ -47,6 +49,7 @@ from .solvers import PSOR as PSOR
 from .solvers import Automatic as Automatic
 from .solvers import FixedPoint as FixedPoint
 from .solvers import SemismoothNewton as SemismoothNewton
+from .solvers import Solver as Solver
 from .stepsize import SwitchingPoints as SwitchingPoints
 from .system import LagrangianSystem as LagrangianSystem
 from .system import System as System

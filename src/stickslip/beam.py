@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.interpolate import BSpline
 
 
 @cache
@@ -31,6 +30,8 @@ def _knots(degree: int, elements: int) -> np.ndarray:
 
 def shapes(degree: int, elements: int, xi, derivative: int = 0) -> np.ndarray:
     """N_i (or a derivative) at the points xi: one row a point."""
+    from scipy.interpolate import BSpline  # which takes longer to import than all the rest
+
     spline = BSpline(_knots(degree, elements), np.eye(elements + degree), degree)
     return np.asarray(spline(np.asarray(xi, dtype=float), nu=derivative))
 

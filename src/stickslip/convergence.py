@@ -8,8 +8,8 @@ import numpy as np
 
 from .benchmarks import Benchmark
 from .methods import RadauIIA
-from .methods.base import Method
-from .simulate import simulate, with_solver
+from .methods.base import Method, with_solver
+from .simulate import simulate
 from .solution import Solution
 from .solvers import Automatic, SemismoothNewton
 from .system import System

@@ -19,7 +19,6 @@ from .validate import (
     as_parameters,
     check_start,
     checked_vectors,
-    friction_owners,
     start_is_consistent,
     start_values,
 )
@@ -93,10 +92,10 @@ def initial_state(system: System, q0: Any, u0: Any, t0: float = 0.0) -> InitialS
     """Consistent accelerations and constraint forces of a start; refuses a start that violates a constraint."""
     system = as_parameters(system)
     q0, u0, traced = checked_vectors(system, t0, q0, u0)
-    state, values = _initial_state(system, jnp.asarray(float(t0)), q0, u0, captured(system))
+    state, values = _initial_state(system, np.asarray(float(t0)), q0, u0, captured(system))
     if traced:
         return state
-    check_start(values, t0, friction_owners(system))
+    check_start(values, t0, system)
     if state.result != RESULTS.successful:
         raise SimulationError(f"initial_state at t = {t0}: {message(state.result)}")
     return jax.tree.map(np.asarray, state)

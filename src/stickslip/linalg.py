@@ -6,6 +6,7 @@ and at these sizes what a step costs is calls, not arithmetic. (Scatters, `x.at[
 where a step puts rows in order it concatenates and gathers.)
 """
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -60,6 +61,23 @@ def _eliminate(A: Array, B: Array, pivot_row) -> Array:
     return T[order, n:]
 
 
+def _differentiated(solver: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """The same with d(A^-1 B) = A^-1 (dB - dA A^-1 B), so that no elimination is differentiated (or transposed)."""
+    rule = jax.custom_jvp(solver)
+
+    @rule.defjvp
+    def _(primals, tangents):
+        A, B = primals
+        dA, dB = tangents
+        n = A.shape[0]
+        both = rule(A, jnp.concatenate([B, jnp.eye(n, dtype=A.dtype)], axis=1))
+        X, inverse = both[:, : B.shape[1]], both[:, B.shape[1] :]
+        return X, matmul(inverse, dB - matmul(dA, X))
+
+    return functools.wraps(solver)(rule)
+
+
+@_differentiated
 def solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n k"]:
     """A^-1 B with partial pivoting; not finite where A is singular."""
 
@@ -159,6 +177,7 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
     return Eliminated(T, rows, needed | solved, solved, scale)
 
 
+@_differentiated
 def spd_solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n k"]:
     """A^-1 B for a symmetric positive definite A; nan where A is not, so that nothing goes on silently."""
 

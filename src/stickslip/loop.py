@@ -6,13 +6,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array
 
+from .compiling import compiled
 from .derive import Dynamics
 from .methods.base import Method, Step, result_of
 from .results import RESULTS, first_failure, unless
 from .system import System
-from .trees import pick
+from .trees import pick, strong
 from .validate import start_is_consistent, start_values
 
 CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
@@ -21,10 +22,10 @@ CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at
 class Clock(eqx.Module):
     """Time is t0 + k dt with integer k; only the last step is cut to end at t1."""
 
-    t0: Float[Array, ""]
-    t1: Float[Array, ""]
-    dt: Float[Array, ""]
-    n: Int[Array, ""]
+    t0: Any
+    t1: Any
+    dt: Any
+    n: Any
 
     def t(self, k):
         return jnp.where(k == self.n, self.t1, self.t0 + k * self.dt)
@@ -131,10 +132,11 @@ def begin(
     """``key``, here and below: what system and method captured, so that another value means another program."""
     dynamics = Dynamics.of(system, clock.t0, q, u)
     start = _start(dynamics, method, clock, q, u)
-    return dynamics, start, start_values(dynamics, clock.t0, q, u), first_forces(dynamics, method, start.memory)
+    forces = first_forces(dynamics, method, start.memory)
+    return strong(dynamics), strong(start), start_values(dynamics, clock.t0, q, u), forces
 
 
-@eqx.filter_jit
+@compiled
 def chunk(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, key: str) -> tuple[Carry, Row]:
     return _loop(dynamics, method, clock, carry, until, CHUNK)
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 
 
 class RESULTS(eqx.Enumeration):
@@ -45,6 +46,12 @@ def first_failure(a: Any, b: Any) -> Any:
 def unless(ok: Any, failure: Any) -> Any:
     """Success if ok, otherwise the failure."""
     return RESULTS.where(ok, RESULTS.successful, failure)  # type: ignore[arg-type]
+
+
+def succeeded(result: Any) -> bool:
+    """Whether a result that is known is success; without asking the device."""
+    success: Any = RESULTS.successful
+    return bool(np.all(np.asarray(result._value) == np.asarray(success._value)))
 
 
 def message(result: Any) -> str:

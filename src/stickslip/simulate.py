@@ -5,7 +5,6 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,15 +12,16 @@ import numpy as np
 from . import loop
 from . import stepsize as adjusted
 from .captured import captured
+from .compiling import Ahead
 from .loop import CHUNK, Clock, Row
-from .methods.base import Method
+from .methods.base import Method, with_solver
 from .progress import Meter, meter
-from .results import RESULTS, SimulationError, first_failure, message, unless
+from .results import RESULTS, SimulationError, first_failure, message, succeeded, unless
 from .rows import Layout
 from .solution import Solution, Stats
 from .stepsize import SwitchingPoints
 from .system import System
-from .validate import as_parameters, check_rows, check_start, check_times, checked_vectors, friction_owners
+from .validate import as_parameters, check_rows, check_start, check_times, checked_vectors
 
 CHUNK_SECONDS = 0.5
 MOMENT = 5.0  # seconds within which a second Ctrl-C ends the script
@@ -85,7 +85,7 @@ def simulate(
         assert dt is not None
         out = _fixed_steps(system, method, float(dt), times, q, u, traced, progress, max_steps)
     sol = _solution(system, method, q, u, out, t0, jnp if traced else np)
-    if not traced and throw and out.result != RESULTS.successful and out.result != RESULTS.interrupted:
+    if not traced and throw and not succeeded(out.result) and out.result != RESULTS.interrupted:
         raise SimulationError(_explain(out, sol, t1), sol)
     return sol
 
@@ -93,6 +93,7 @@ def simulate(
 class _Run(NamedTuple):
     """A kind of steps, as the loop around the loop sees it."""
 
+    kind: Any  # what programs are made for
     begin: Any  # method -> dynamics, state, values of the start, first forces
     chunk: Any  # dynamics, method, state, number of steps, whether failed steps may be halved -> state, rows, ...
     made: Any  # (state before, what `chunk` gives) -> number of rows
@@ -105,7 +106,7 @@ def _fixed_steps(system, method, dt: float, times, q, u, traced: bool, progress,
     t0, t1 = times
     key = captured(system, method)
     n = max(1, math.ceil((t1 - t0) / dt - CRUMB))
-    clock = Clock(jnp.asarray(t0), jnp.asarray(t1), jnp.asarray(dt), jnp.asarray(n))
+    clock = Clock(*(np.asarray(x) for x in (t0, t1, dt, n)))
     wanted = n if max_steps is None else min(n, max_steps)
     check_rows(system, method.n_solves, wanted, dt, times, q, u)
     if traced:
@@ -113,9 +114,10 @@ def _fixed_steps(system, method, dt: float, times, q, u, traced: bool, progress,
         result, steps = state.result, wanted
     else:
         run = _Run(
+            (key, type(system), type(method), q.shape, u.shape),
             lambda method: loop.begin(system, method, clock, q, u, key),
             lambda dynamics, method, c, size, _: loop.chunk(
-                dynamics, method, clock, c, jnp.asarray(jnp.minimum(c.k + size, wanted)), key
+                dynamics, method, clock, c, np.asarray(min(int(c.k) + size, wanted)), key
             ),
             lambda before, after: int(after[0].k) - int(before.k),
             lambda c: int(c.k) >= wanted,
@@ -134,7 +136,7 @@ def _fixed_steps(system, method, dt: float, times, q, u, traced: bool, progress,
 
 
 def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress, max_steps: int | None) -> _Outcome:
-    t0, t1 = jnp.asarray(times[0]), jnp.asarray(times[1])
+    t0, t1 = np.asarray(times[0]), np.asarray(times[1])
     key = captured(system, method)
     if traced:
         if max_steps is None:
@@ -145,9 +147,10 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         result = _unless_finished(state.result, state.finished & (made <= max_steps))
         return _Outcome(t, kept.row, first, result, state.rows, 0.0, (kept.order, kept.state, *counts))
     run = _Run(
+        (key, type(system), type(method), q.shape, u.shape, "adjusted"),
         lambda method: adjusted.begin(system, method, control, t0, t1, q, u, key),
         lambda dynamics, method, c, size, halve: adjusted.chunk(
-            dynamics, method, control, t1, c, halve, jnp.asarray(2 * size), key
+            dynamics, method, control, t1, c, halve, np.asarray(2 * size), key
         ),
         lambda before, after: int(after[2]),
         lambda c: bool(c.finished) or (max_steps is not None and int(c.k) >= max_steps),
@@ -173,12 +176,14 @@ def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, A
     """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
+    ahead = Ahead(run.kind, lambda: run.begin(method)[:2], lambda begun: run.chunk(begun[0], method, begun[1], 0, not retry))
     dynamics, state, values, first = run.begin(method)
-    check_start(values, t0, friction_owners(dynamics.system))
+    check_start(values, t0, dynamics.system)
+    ahead.wait()
     chunks: list[Any] = []
     size, result = CHUNK, state.result
     try:
-        while not run.finished(state) and result == RESULTS.successful:
+        while not run.finished(state) and succeeded(result):
             began = time.perf_counter()
             after = run.chunk(dynamics, method, state, size, not retry)
             made = run.made(state, after)
@@ -186,7 +191,7 @@ def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, A
             result = state.result
             chunks.append(jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows))
             bar.update(run.progress(state))
-            if result != RESULTS.successful and retry:
+            if retry and not succeeded(result):
                 # Only now is the whole solver needed, and compiled; it stays for the rest of the run.
                 method, retry, result = thorough, False, RESULTS.successful
                 state = state._replace(result=result)
@@ -199,8 +204,7 @@ def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, A
         result = RESULTS.interrupted
         print(f"stickslip: interrupted at t = {run.time(state):.6g}, the solution is partial", file=sys.stderr)
     if not chunks:
-        empty = jax.eval_shape(lambda: run.chunk(dynamics, method, state, 0, True))[1]
-        chunks = [jax.tree.map(lambda a: np.zeros((0, *a.shape[1:]), a.dtype), empty)]
+        chunks = [jax.tree.map(lambda a: np.asarray(a)[:0], run.chunk(dynamics, method, state, 0, True)[1])]
     return state, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result, first
 
 
@@ -212,11 +216,6 @@ def _twice() -> bool:
 
 
 _interrupted = -math.inf
-
-
-def with_solver(method: Method, solver: Any) -> Method:
-    """The same method with another solver."""
-    return eqx.tree_at(lambda m: m.solver, method, solver, is_leaf=lambda x: x is method.solver)
 
 
 def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solution:

@@ -26,12 +26,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .compiling import compiled
 from .derive import Dynamics
 from .loop import CHUNK, Row, empty_row, first_forces, row_of
 from .methods.base import Method, Tolerances, discrete_state
 from .results import RESULTS, unless
 from .system import System
-from .trees import blank, pick
+from .trees import blank, pick, strong
 from .validate import start_is_consistent, start_values
 
 EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
@@ -238,10 +239,10 @@ def _loop(
 def begin(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, key: str):
     dynamics = Dynamics.of(system, t0, q, u)
     carry, forces = _first(dynamics, method, control, t0, t1, q, u)
-    return dynamics, carry, start_values(dynamics, t0, q, u), forces
+    return strong(dynamics), strong(carry), start_values(dynamics, t0, q, u), forces
 
 
-@eqx.filter_jit
+@compiled
 def chunk(dynamics: Dynamics, method: Method, control: SwitchingPoints, t1, carry: Adjusted, patient: bool, most, key: str):
     return _loop(dynamics, method, control, t1, patient, carry, CHUNK, most)
 

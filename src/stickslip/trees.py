@@ -11,6 +11,11 @@ def pick(condition: Any, a: Any, b: Any) -> Any:
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
+def strong(tree: Any) -> Any:
+    """The same values with types of their own: what a Python number left behind would make a second program."""
+    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype) if isinstance(x, jax.Array) else x, tree)
+
+
 def blank(shapes: Any) -> Any:
     """Zeros, from what `jax.eval_shape` gives."""
     return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)

@@ -6,7 +6,7 @@ import math
 import os
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,13 +26,14 @@ def as_parameters(system: System) -> System:
     """Python floats become arrays: a new value of a parameter must not mean a new compilation."""
     if not isinstance(system, System):
         raise TypeError(f"system must be a stickslip.System, got {type(system).__name__}")
+    fields = vars(system)
     for name in ("M", "h", "B", "beta", "g", "gamma", "g_N", "gamma_F"):
-        if not callable(getattr(system, name)):
+        if name in fields and not callable(fields[name]):
             raise TypeError(
                 f"{type(system).__name__}.{name} is a value, {getattr(system, name)!r}, and hides the function {name} of a"
                 " system: give that parameter another name"
             )
-    return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float) else x, system)
+    return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, float) else x, system)
 
 
 def is_traced(*trees: Any) -> bool:
@@ -99,19 +100,26 @@ def _free_memory() -> float | None:
     return None
 
 
-def _vector(name: str, value: Any) -> Array:
-    array = jnp.asarray(value)
+def _vector(name: str, value: Any) -> Any:
+    array = jnp.asarray(value) if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value)) else np.asarray(value)
     if array.ndim != 1:
         raise ValueError(f"{name} must be a vector, got shape {array.shape}")
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise TypeError(f"{name} must be real numbers, got {array.dtype}")
-    if not isinstance(array, jax.core.Tracer) and not np.all(np.isfinite(np.asarray(array))):
-        raise ValueError(f"{name} must be finite, got {np.asarray(array)}")
+    if not isinstance(array, jax.core.Tracer) and not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite, got {array}")
     return array.astype(float)
 
 
-def _checked_laws(system: System) -> StackedLaws:
-    """The laws, with coefficients that make sense; errors name the contact."""
+class _Counts(NamedTuple):
+    """How many rows laws have."""
+
+    n_N: int
+    n_F: int
+
+
+def _checked_laws(system: System) -> _Counts:
+    """Laws with coefficients that make sense; errors name the contact."""
     with unchecked():
         stated = system.laws
     if callable(stated) or not isinstance(stated, tuple | list):
@@ -126,7 +134,7 @@ def _checked_laws(system: System) -> StackedLaws:
     is_contact = [isinstance(law, Contact) for law in stated]
     if sorted(is_contact, reverse=True) != is_contact:
         raise ValueError("laws: all ss.Contact must come before any ss.FrictionElement")
-    return StackedLaws.of(stated)
+    return _Counts(sum(is_contact), sum(map(_friction_velocities, stated)))
 
 
 class Labels(NamedTuple):
@@ -174,7 +182,7 @@ def _labels(system: System, attribute: str, wanted: int, why: str, parse: Callab
     return tuple(labels.values())
 
 
-def _check_shapes(system: System, laws: StackedLaws, t: Array, q: Array, u: Array) -> None:
+def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> None:
     """What a user's functions return, against the contract."""
     nq, nu = q.shape[0], u.shape[0]
     default_B = type(system).B is System.B
@@ -183,9 +191,11 @@ def _check_shapes(system: System, laws: StackedLaws, t: Array, q: Array, u: Arra
             f"q0 has {nq} entries and u0 has {nu}: they must agree, or the system must define B(t, q) of shape ({nq}, {nu})"
         )
     times = system.switching_times
-    if callable(times) or jax.eval_shape(lambda: jnp.asarray(times, dtype=float)).ndim != 1:
+    one_by_one = isinstance(times, tuple | list) and all(np.ndim(x) == 0 for x in times)
+    if callable(times) or not (one_by_one or np.ndim(times) == 1):
         raise TypeError("system.switching_times must be an attribute holding a tuple of numbers (a field or a property)")
-    if not is_traced(times) and not np.all(np.isfinite(np.asarray(times, dtype=float))):
+    known = not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(times))
+    if known and not np.all(np.isfinite(np.asarray(times, dtype=float))):
         raise ValueError(f"system.switching_times must be finite, got {times}")
     # Tracing the user's functions takes longer than a thousand steps: once for every kind of system.
     key = _kind(system, q, u)
@@ -282,8 +292,8 @@ def _are_affine(dynamics: Dynamics, t: Array, q: Array, u: Array, at: Directions
     """Whether gamma and gamma_F are W^T u + chi for other u too."""
 
     def affine(u):
-        sums, terms = dynamics.split(at.velocities(u)), dynamics.split(at.scales(u).speed)
-        sums, terms = (jnp.concatenate([rows.gamma, rows.F]) for rows in (sums, terms))
+        rows = dynamics.split(at.velocities(u)), dynamics.split(at.scales(u).speed)
+        sums, terms = (jnp.concatenate([r.gamma, r.F]) for r in rows)
         stated = dynamics.gammas(t, q, u)
         return jnp.abs(stated - sums) <= START * (terms + jnp.abs(stated))
 
@@ -307,7 +317,7 @@ def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = N
     traced = is_traced(system, q0, u0, method)
     q, u = _vector("q0", q0), _vector("u0", u0)
     laws = _checked_laws(system)
-    _check_shapes(system, laws, jnp.asarray(float(t0)), q, u)
+    _check_shapes(system, laws, np.asarray(float(t0)), q, u)
     Labels.of(system, q.shape[0], u.shape[0], laws.n_N)
     return q, u, traced
 
@@ -320,7 +330,7 @@ def friction_owners(system: System) -> list[str]:
     return [f"{_place(i, law)}{names.get(i, '')}" for i, law in enumerate(stated) for _ in range(_friction_velocities(law))]
 
 
-def check_start(values: dict[str, Any], t0: float, friction_owners: Sequence[str] = ()) -> None:
+def check_start(values: dict[str, Any], t0: float, system: System) -> None:
     """Refuses a start, naming what is wrong with it."""
     v = {name: np.asarray(value) for name, value in values.items() if name != "near"}
     near = {name: np.asarray(value) for name, value in values["near"].items()}
@@ -335,9 +345,9 @@ def check_start(values: dict[str, Any], t0: float, friction_owners: Sequence[str
         raise ValueError(f"M is not positive definite at the start (t = {t0}): smallest eigenvalue {eigenvalues.min()}")
     if not v["in_range"]:
         raise ValueError("a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0")
-    for name, owners in (("gamma", ()), ("gamma_F", friction_owners)):
+    for name in ("gamma", "gamma_F"):
         for i in np.flatnonzero(~v[f"{name}_is_affine"]):
-            of = f" ({owners[int(i)]})" if owners else ""
+            of = f" ({friction_owners(system)[int(i)]})" if name == "gamma_F" else ""
             raise ValueError(
                 f"{name}[{i}]{of} is not affine in u: its derivative by u changes with u. Velocities of constraints and of"
                 " friction are W(t, q)^T u + chi(t, q); a force that depends on them otherwise belongs to h"

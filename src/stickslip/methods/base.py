@@ -85,6 +85,10 @@ class Method(eqx.Module):
     @abc.abstractmethod
     def step(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any) -> Step: ...
 
+    def trial(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any, modes: Any) -> Any:
+        """A step with given friction modes, for schemes whose `step` is `spatial_friction.settle`."""
+        raise NotImplementedError
+
     def resume(self, dynamics: Dynamics, t, q: Array, u: Array, dt, memory: Any) -> Any:
         """The memory where another step size, or a state that no step ended in, goes on from here: a new start."""
         return self.init(dynamics, t, q, u, dt)
@@ -93,6 +97,11 @@ class Method(eqx.Module):
         """A step for `ss.SwitchingPoints`, after a step with state sigma."""
         out = self.step(dynamics, t, t1, dt, q, u, memory)
         return Attempt(out, same_state(discrete_state(out.solves), sigma), jnp.asarray(True), jnp.asarray(self.order))
+
+
+def with_solver(method: Method, solver: Any) -> Method:
+    """The same method with another solver."""
+    return eqx.tree_at(lambda m: m.solver, method, solver, is_leaf=lambda x: x is method.solver)
 
 
 def default_solver() -> Solver:

@@ -99,11 +99,11 @@ class StageByStage(Method):
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         return settle(
-            dynamics, memory.memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            self, dynamics, t, t1, dt, q, u, memory, memory.memory,
             stagewise=self.friction == "stagewise" and self.projected,
         )  # fmt: skip
 
-    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
+    def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         carried, memory = memory, memory.memory
         tableau, s = self.tableau, self.tableau.stages
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
@@ -132,7 +132,7 @@ class StageByStage(Method):
             )  # fmt: skip
             y = a * jnp.where(i > first, dPi[i - 1], dt * carried.force)
             Q = q_base + a * dt * dynamics.q_dot(t, q_base, u_base)
-            out = self.solver.solve(stage, jnp.concatenate([Q, u_base]), y)
+            out = self.solver.solve(stage, jnp.concatenate([Q, u_base]), y, i)
             Q, U = out.x[: dynamics.nq], out.x[dynamics.nq :]
             history = (
                 dQ.at[i].set((Q - q_base) / a),
@@ -148,7 +148,7 @@ class StageByStage(Method):
         q1, u1 = dynamics.normalize(last.x[: dynamics.nq]), last.x[dynamics.nq :]
         P = A[-1] @ dPi
         u1, P, after, second, slack = project(
-            self.solver, dynamics, t1, dt, u, q1, u1, P, last.active, last, memory, modes, self.projected
+            self.solver, dynamics, t1, dt, u, q1, u1, P, last.active, last, memory, modes, self.projected, s
         )
         memory, before = after, memory
         active = (second or (last,))[-1].active

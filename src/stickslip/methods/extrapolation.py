@@ -174,7 +174,12 @@ class Extrapolation(Method):
             jnp.asarray(0), jnp.asarray(0), begin, begin.P, jnp.zeros((self.order, y.shape[0])), blank(shapes), y, begin.P,
             (counts, counts), RESULTS.successful, yes, yes, ~yes,
         )  # fmt: skip
-        end = jax.lax.while_loop(lambda s: ~s.done, advance, start)
+
+        # a loop whose length is known, which can be differentiated both ways
+        def once_more(s: _Tableau, _):
+            return jax.lax.cond(s.done, lambda s: s, advance, s), None
+
+        end, _ = jax.lax.scan(once_more, start, length=int(self.numbers.sum()))
         # A switching point leaves the one step of the base method.
         q1 = jnp.where(end.same, dynamics.normalize(end.best[: q.shape[0]]), end.first.q)
         u1 = jnp.where(end.same, end.best[q.shape[0] :], end.first.u)

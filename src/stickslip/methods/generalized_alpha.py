@@ -122,11 +122,11 @@ class GeneralizedAlpha(Method):
     def step(self, dynamics, t, t1, dt, q, u, memory):
         # stick is as printed
         return settle(
-            dynamics, memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            self, dynamics, t, t1, dt, q, u, memory, memory,
             stagewise=self.friction == "stagewise", sticks=False,
         )  # fmt: skip
 
-    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
+    def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         alpha_m, alpha_f, beta, gamma = self.coefficients
         share = (1.0 - alpha_f) / (1.0 - alpha_m)
         c_q, c_u = dt**2 * beta * share, dt * gamma * share
@@ -174,7 +174,7 @@ class GeneralizedAlpha(Method):
             problem = dataclasses.replace(problem, linear=linear, cancelled=cancelled)
         kah, P = before_q + c_q * memory.la, before_u + c_u * memory.la
         y = jnp.concatenate([kah[dynamics.rows.gaps], P, memory.la])
-        out = self.solver.solve(problem, jnp.concatenate([q_guess, u_guess, memory.a]), y)
+        out = self.solver.solve(problem, jnp.concatenate([q_guess, u_guess, memory.a]), y, 0)
         q1, u1, a1 = problem.split_motion(out.x)
         _, velocity, acceleration = layout.levels
         q1, P, la = dynamics.normalize(q1), out.y[velocity], out.y[acceleration]

@@ -78,7 +78,7 @@ class LobattoIIIAB(Method):
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         return settle(
-            dynamics, memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            self, dynamics, t, t1, dt, q, u, memory, memory,
             stagewise=self._stagewise,
         )  # fmt: skip
 
@@ -86,7 +86,7 @@ class LobattoIIIAB(Method):
     def _stagewise(self) -> bool:
         return self.friction == "stagewise" and not self.integrated
 
-    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
+    def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         s, momentum = self.stages, self.form == "momentum"
         a, b, c = lobatto_iiia(s).A, lobatto_iiia(s).b, jnp.asarray(lobatto_iiia(s).c)
         a_hat = lobatto_iiib(s).A
@@ -110,7 +110,7 @@ class LobattoIIIAB(Method):
             momentum, p_base=jnp.tile(p, (s, 1)), mixture=mixed,
         )  # fmt: skip
         y = (share[:, None] * dt * memory.P).reshape(-1)
-        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
+        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y, 0)
         Q, U = stages.split_motion(first.x)
         q1 = dynamics.normalize(Q[-1])
         _, dU, _ = stages.increments(Q, U, first.y)
@@ -129,7 +129,7 @@ class LobattoIIIAB(Method):
             dynamics, end, u_free, memory.gamma, closed[-1], before, dt,
             lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), b[-1] * dt, slip), memory.scales.speed,
         )  # fmt: skip
-        second = self.solver.solve(impact, u_free, dt * memory.P - before)
+        second = self.solver.solve(impact, u_free, dt * memory.P - before, 1)
         u1, P, gamma = second.x, before + second.y, end.velocities(second.x)
         contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, P, second.tolerance)
         after = Memory(P / dt, end.scales_after(u1, u, P), gamma, contacts)

@@ -60,11 +60,12 @@ def start(dynamics: Dynamics, t, q, u, dt) -> Memory:
 
 def project(
     solver: Solver, dynamics: Dynamics, t1, dt, u, q1, u1, P, last: ActiveSet, stages: Solve, memory: Memory, modes: Modes,
-    projected: bool,
+    projected: bool, number: int,
 ) -> tuple[Array, Array, Memory, tuple[Solve, ...], Array]:  # fmt: skip
     """Stage 2: u+ and Dpi+ from U_s and DPi_s; without projection only what the next step must know.
 
-    ``last``: the active set of the last stage. Also by how much percussions may be off.
+    ``last``: the active set of the last stage; ``number``: of this solve in the step. Also by how much percussions may be
+    off.
     """
     end = Directions.at(dynamics, t1, q1)
     solves: tuple[Solve, ...] = ()
@@ -76,7 +77,7 @@ def project(
             dynamics, end, u1, memory.gamma, active.normal, P, dt,
             lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), 0.0, slip), memory.scales.speed,
         )  # fmt: skip
-        out = solver.solve(impact, u1, jnp.zeros_like(P))
+        out = solver.solve(impact, u1, jnp.zeros_like(P), number)
         u1, P, active, solves, allowed = out.x, P + out.y, out.active, (out,), out.tolerance
     contacts = contacts_after(dynamics, modes, memory, active, end, u1, P, allowed)
     slack = percussion_slack(dynamics, end.G, dt, stages, solves[0] if solves else None)
@@ -117,11 +118,11 @@ class CoupledStages(Method):
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         return settle(
-            dynamics, memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            self, dynamics, t, t1, dt, q, u, memory, memory,
             stagewise=self.friction == "stagewise" and self.projected,
         )  # fmt: skip
 
-    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
+    def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         tableau, s = self.tableau, self.stages
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
         D, constrained = np.linalg.inv(tableau.A), tuple(range(s))
@@ -138,13 +139,13 @@ class CoupledStages(Method):
             degenerate=self.degenerate,
         )  # fmt: skip
         y = (c[:, None] * dt * memory.P).reshape(-1)
-        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y)
+        first = self.solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y, 0)
         Q, U = stages.split_motion(first.x)
         q1, u1, P = dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1]
         by_stage = first.active.normal.reshape(s, dynamics.laws.n_N)
         last = ActiveSet(by_stage[-1], first.active.stick.reshape(s, dynamics.laws.set.count)[-1])
         u1, P, after, second, slack = project(
-            self.solver, dynamics, t1, dt, u, q1, u1, P, last, first, memory, modes, self.projected
+            self.solver, dynamics, t1, dt, u, q1, u1, P, last, first, memory, modes, self.projected, 1
         )
         step = Step(q1, u1, P, after, (first, *second))
         dPi = stages.measures(first.y)

@@ -150,11 +150,11 @@ class Rattle(Method):
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         return settle(
-            dynamics, memory, lambda modes: self._attempt(dynamics, t, t1, dt, q, u, memory, modes),
+            self, dynamics, t, t1, dt, q, u, memory, memory,
             stagewise=self.friction == "stagewise",
         )  # fmt: skip
 
-    def _attempt(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
+    def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         laws, nq = dynamics.laws, dynamics.nq
         # first stage, (41)
         W, L = memory.at.W, memory.at.L
@@ -170,7 +170,7 @@ class Rattle(Method):
         P = dt * memory.P
         um = u_free + L @ (P / 2)
         guess = jnp.concatenate([q + dt * dynamics.q_dot(t, q, um), um])
-        first = self.solver.solve(stage, guess, P / 2)
+        first = self.solver.solve(stage, guess, P / 2, 0)
         q1, um, R = dynamics.normalize(first.x[:nq]), first.x[nq:], first.y
         # second stage, (43)
         end, gained = Directions.with_force(dynamics, t1, q1, dt / 2 * dynamics.h(t1, q1, um)[:, None])
@@ -179,7 +179,7 @@ class Rattle(Method):
             dynamics, end, um + gained[:, 0], memory.gamma, first.active.normal, R, dt,
             lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), dt / 2, slip), scales.speed,
         )  # fmt: skip
-        second = self.solver.solve(impact, um, P - R)
+        second = self.solver.solve(impact, um, P - R, 1)
         u1, S = second.x, second.y
         contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, R + S, second.tolerance)
         gamma = end.velocities(u1)

@@ -14,7 +14,6 @@ made again (`settle`). So each transition costs the printed error O(dt), persist
 laws act only in steps with the printed law, where they are exact. docs/spatial-friction.md has the argument and the orders.
 """
 
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
@@ -29,9 +28,9 @@ from ..laws import ActiveSet
 from ..linalg import matmul, solve
 from ..results import RESULTS
 from ..scales import QUIET
-from ..solvers import Inclusions
+from ..solvers import Inclusions, Recorded
 from ..trees import blank
-from .base import Step, result_of
+from .base import Method, Step, result_of, with_solver
 
 Friction = Literal["stagewise", "integrated"]
 LONGEST_WAIT = 6  # of a mode that does not hold: 2^6 - 1 steps
@@ -244,28 +243,47 @@ def contacts_after(
     return Contacts(resting, still & (modes.stick | active.stick), failures, wait)
 
 
+class _Settled(NamedTuple):
+    step: Step
+    modes: Modes
+
+
 def settle(
-    dynamics: Dynamics, before: Any, attempt: Callable[[Modes], Outcome], *, stagewise: bool, sticks: bool = True
-) -> Step:
+    method: Method, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any, before: Any,
+    *, stagewise: bool, sticks: bool = True,
+) -> Step:  # fmt: skip
     """(b)-(d): the step with the modes inherited, then without those that did not hold, until all others do.
 
-    ``before`` and ``sticks`` as in `contacts_after`; the printed law alone where the method is not ``stagewise``. The step
-    says which balls had the printed law although their contact persisted.
+    ``method.trial`` makes the step; ``before`` and ``sticks`` as in `contacts_after`; the printed law alone where the method
+    is not ``stagewise``. The step says which balls had the printed law although their contact persisted.
     """
     modes = inherited(dynamics, before.contacts) if stagewise else no_modes(dynamics)
     if not sticks:
         modes = modes._replace(stick=jnp.zeros_like(modes.stick))
+    args = dynamics, jnp.asarray(t), jnp.asarray(t1), jnp.asarray(dt), q, u, memory
     if not modes.slip.shape[0]:
-        return attempt(modes).step._replace(printed=modes.slip)
-    attempt = jax.jit(attempt)  # traced once, for its shapes and for the loop
-    shapes = jax.eval_shape(attempt, modes)
+        return method.trial(*args, modes=modes).step._replace(printed=modes.slip)
+    step, final = _settled(args, modes, method=method)
+    wanted = carried(dynamics, before.contacts) & (sticks | ~before.contacts.stick) & stagewise
+    return step._replace(printed=wanted & ~final.stagewise)
+
+
+@eqx.filter_custom_jvp
+def _settled(args: Any, modes: Modes, *, method: Any) -> _Settled:
+    return _decided(args, modes, method)
+
+
+@eqx.filter_jit  # differentiation asks for it again and again, and traces it once
+def _decided(args: Any, modes: Modes, method: Any) -> _Settled:
+    made = jax.jit(lambda modes: method.trial(*args, modes=modes))  # traced once, for its shapes and for the loop
+    shapes = jax.eval_shape(made, modes)
 
     def unsettled(state):
         return state[2]
 
     def make(state):
         modes, before, _ = state
-        step, holds = attempt(modes)
+        step, holds = made(modes)
         keep = holds & (result_of(step.solves) == RESULTS.successful)
         again = jnp.any(modes.stagewise & ~keep)
         solves = tuple(
@@ -278,5 +296,22 @@ def settle(
         return Modes(modes.slip & keep, modes.stick & keep), step._replace(solves=solves), again
 
     final, step, _ = jax.lax.while_loop(unsettled, make, (modes, blank(shapes.step), jnp.asarray(True)))
-    wanted = carried(dynamics, before.contacts) & (sticks | ~before.contacts.stick) & stagewise
-    return step._replace(printed=wanted & ~final.stagewise)
+    return _Settled(step, final)
+
+
+@_settled.def_jvp
+def _settled_jvp(primals, tangents, *, method):
+    """Which modes hold is decided without derivatives; then the step that was taken is differentiated."""
+    args, modes = primals
+    out = _settled(args, modes, method=method)
+    known: Any = with_solver(method, Recorded(out.step.solves, method.solver))
+    dynamic, static = eqx.partition(args, eqx.is_inexact_array)
+
+    @jax.jit
+    def taken(dynamic):
+        step = known.trial(*eqx.combine(dynamic, static), modes=out.modes).step
+        return eqx.filter(step, eqx.is_inexact_array)
+
+    rates = jax.tree.map(lambda x, r: jnp.zeros_like(x) if r is None else r, dynamic, tangents[0])
+    _, step_dot = jax.jvp(taken, (dynamic,), (rates,))
+    return out, _Settled(step_dot, jax.tree.map(lambda _: None, out.modes))

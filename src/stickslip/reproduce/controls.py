@@ -8,8 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..methods import MoreauMidpoint, Rattle
-from ..methods.base import Method, Tolerances
-from ..simulate import with_solver
+from ..methods.base import Method, Tolerances, with_solver
 from ..solvers import SemismoothNewton
 from ..stepsize import SwitchingPoints
 from . import s0_rattle, s2_generalized_alpha, s3_belt_pendulum_crank, s4_examples, s4_step_size

@@ -1,6 +1,7 @@
 """Solving nonlinear normal cone inclusions (S3 chapter 6)."""
 
 from .automatic import Automatic as Automatic
+from .base import Recorded as Recorded
 from .base import Solver as Solver
 from .fixed_point import FixedPoint as FixedPoint
 from .newton import SemismoothNewton as SemismoothNewton
