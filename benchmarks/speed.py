@@ -23,7 +23,11 @@ import naive
 import stickslip as ss
 from stickslip.loop import Clock, begin, chunk
 from stickslip.methods import REGISTRY
-from stickslip.methods.base import with_solver
+
+try:
+    from stickslip.methods.base import with_solver
+except ImportError:  # a checkout from before it moved
+    from stickslip.simulate import with_solver
 from stickslip.validate import as_parameters
 
 STEPS, REPEAT = 1000, 15

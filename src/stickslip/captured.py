@@ -28,7 +28,7 @@ def captured(*objects: Any) -> str:
     walk = _Walk()
     for x in objects:
         walk.instance(x)
-    return walk.digest.hexdigest()
+    return hashlib.sha256("\0".join(walk.words).encode(errors="backslashreplace")).hexdigest()
 
 
 @functools.cache
@@ -49,15 +49,27 @@ def _names(code: types.CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*map(_names, inner))
 
 
+@functools.cache
+def _outline(code: types.CodeType) -> tuple[list[str], str]:
+    """What never changes about a function: the names that it looks up, and its code with all constants in it."""
+
+    def text(code: types.CodeType) -> str:
+        constants = (text(c) if isinstance(c, types.CodeType) else f"{type(c).__name__} {c!r}" for c in code.co_consts)
+        return "\0".join((code.co_code.hex(), *constants))
+
+    return sorted(_names(code)), text(code)
+
+
 class _Walk:
     """Everything once, in an order that does not depend on where things lie in memory."""
 
     def __init__(self) -> None:
-        self.digest = hashlib.sha256()
+        self.words: list[str] = []
         self.seen: dict[int, Any] = {}  # holds what it has seen, so that no number is given twice
 
     def add(self, *words: Any) -> None:
-        self.digest.update("\0".join(map(str, words)).encode(errors="backslashreplace") + b"\n")
+        self.words += map(str, words)
+        self.words.append("\n")
 
     def instance(self, x: Any) -> None:
         """An object whose fields are arguments already: its class, and what it has that is not an array."""
@@ -87,7 +99,7 @@ class _Walk:
         if isinstance(x, np.ndarray | np.generic | jax.Array):
             array = np.asarray(x)
             self.add(array.dtype, array.shape)
-            return self.digest.update(array.tobytes())
+            return self.add(hashlib.sha256(array.tobytes()).hexdigest())
         if isinstance(x, tuple | list):
             return self.each(type(x).__name__, x)
         if isinstance(x, set | frozenset):
@@ -129,15 +141,14 @@ class _Walk:
         if _is_library(f.__module__):
             return self.add(f.__module__, f.__qualname__)
         code = f.__code__
-        self.add("function", f.__qualname__, code.co_code.hex())
-        self.each("constants", (c for c in code.co_consts if not isinstance(c, types.CodeType)))
+        names, text = _outline(code)
+        self.add("function", f.__qualname__, text)
         self.each("defaults", (f.__defaults__, f.__kwdefaults__))
         for cell in f.__closure__ or ():
             try:
                 self.value(cell.cell_contents)
             except ValueError:  # not filled yet
                 self.add("empty")
-        names = sorted(_names(code))
         for name in names:
             if name in f.__globals__:
                 self.add(name)

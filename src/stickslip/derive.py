@@ -94,21 +94,44 @@ class Near(NamedTuple):
     velocity: Float[Array, " n_y"]
 
     @classmethod
-    def of(cls, dynamics: "Dynamics", t, q: Array, u: Array, at: Directions, P: Any = 0.0, dt: Any = 0.0) -> "Near":
+    def of(cls, dynamics: "Dynamics", q: Array, u: Array, at: Directions, k: Array, terms: Array, P: Any, dt: Any) -> "Near":
         """Beside what the rows are the sum of, with the percussions P of a step that ended here; and beside the mechanism.
 
+        ``k`` is M^-1 h, and gaps are the sum of ``terms``.
         Its size is that of its coordinates, its speed that of falling so far: in the energy norm.
         """
         size = jnp.max(jnp.abs(q) / jnp.where(dynamics.reach > 0.0, dynamics.reach, jnp.inf), initial=0.0)
-        force = dynamics.energy_norm(dynamics.k(t, q, u))
+        force = dynamics.energy_norm(k)
         root, rows = jnp.sqrt(at.G), dynamics.rows.gaps
-        terms, whole = _gap_terms(dynamics.system, t, q), root[rows] * size
+        whole = root[rows] * size
         added = at.scales(u).cancelling(P * jnp.ones_like(root))
         return cls(
             START * (terms + whole),
             CLOSED * terms + ROUND_OFF * whole + START * dt * added[rows],
             START * added + ROUND_OFF * root * jnp.sqrt(size * force),
         )
+
+
+class Situation(NamedTuple):
+    """A state, as a start or the end of a run looks at it."""
+
+    at: Directions
+    k: Float[Array, " nu"]  # M^-1 h
+    gaps: Float[Array, " n_gaps"]
+    near: Near
+
+    @classmethod
+    def of(cls, dynamics: "Dynamics", t, q: Array, u: Array, P: Any = 0.0, dt: Any = 0.0) -> "Situation":
+        """Of a start, or of the end of a step with percussions P over dt."""
+        return _situation(dynamics, t, q, u, P, dt)
+
+
+@eqx.filter_jit  # a start is looked at from several sides, and traced once
+def _situation(dynamics: "Dynamics", t, q: Array, u: Array, P: Any, dt: Any) -> Situation:
+    at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
+    k = force[:, 0]
+    near = Near.of(dynamics, q, u, at, k, _gap_terms(dynamics.system, t, q), P, dt)
+    return Situation(at, k, dynamics.gaps(t, q), near)
 
 
 class Dynamics(eqx.Module):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .captured import captured
-from .derive import Directions, Dynamics, Near
+from .derive import Directions, Dynamics, Situation
 from .linalg import matmul
 from .results import RESULTS, SimulationError, first_failure, message, unless
 from .rows import StageLayout
@@ -57,11 +57,10 @@ def contact_state(dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: A
 
     Of a start, or of the end of a step with percussions P over dt.
     """
-    at, set_ = Directions.at(dynamics, t, q), dynamics.laws.set
-    near = Near.of(dynamics, t, q, u, at, P, dt)
-    _, _, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
-    _, _, slow, still = dynamics.split(near.velocity)
-    closed = (jnp.asarray(dynamics.system.g_N(t, q)) <= near.closed[dynamics.rows.g :]) & (g_N_dot <= slow)
+    now, set_, g = Situation.of(dynamics, t, q, u, P, dt), dynamics.laws.set, dynamics.rows.g
+    _, _, g_N_dot, gamma_F = dynamics.split(now.at.velocities(u))
+    _, _, slow, still = dynamics.split(now.near.velocity)
+    closed = (now.gaps[g:] <= now.near.closed[g:]) & (g_N_dot <= slow)
     return closed, set_.norm(gamma_F) <= set_.largest(still)
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .derive import Directions, Dynamics, Near
+from .derive import Directions, Dynamics, Situation
 from .laws import Contact, FrictionElement, StackedLaws, unchecked
 from .linalg import spd_solve
 from .scales import START
@@ -262,15 +262,14 @@ def _why(name: str, system: System, shape: tuple[int, ...]) -> str:
 
 def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, Any]:
     """Everything about a start that can be wrong."""
-    system, at = dynamics.system, Directions.at(dynamics, t, q)
-    near = Near.of(dynamics, t, q, u, at)
+    system, (at, _, gaps, near) = dynamics.system, Situation.of(dynamics, t, q, u)
     g_dot, gamma, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
     g_dot_near, gamma_near, g_N_dot_near, _ = dynamics.split(near.velocity)
     gamma_is_affine, gamma_F_is_affine = _are_affine(dynamics, t, q, u, at)
     return {
         "M": dynamics.M(t, q), "h": dynamics.h(t, q, u), "B": jnp.asarray(system.B(t, q)),
-        "beta": jnp.asarray(system.beta(t, q)), "g": jnp.asarray(system.g(t, q)), "g_dot": g_dot, "gamma": gamma,
-        "g_N": jnp.asarray(system.g_N(t, q)), "g_N_dot": g_N_dot, "gamma_F": gamma_F,
+        "beta": jnp.asarray(system.beta(t, q)), "g": gaps[: dynamics.rows.g], "g_dot": g_dot, "gamma": gamma,
+        "g_N": gaps[dynamics.rows.g :], "g_N_dot": g_N_dot, "gamma_F": gamma_F,
         "in_range": dynamics.laws.in_range(),
         "gamma_is_affine": gamma_is_affine, "gamma_F_is_affine": gamma_F_is_affine,
         "near": {

@@ -1,6 +1,8 @@
 """What a method is: facts about itself, what it remembers between steps, and one step."""
 
 import abc
+import copy
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -101,9 +103,14 @@ class Method(eqx.Module):
 
 def with_solver(method: Method, solver: Any) -> Method:
     """The same method with another solver."""
-    return eqx.tree_at(lambda m: m.solver, method, solver, is_leaf=lambda x: x is method.solver)
+    if "solver" not in vars(method):  # it is somebody else's
+        return eqx.tree_at(lambda m: m.solver, method, solver, is_leaf=lambda x: x is method.solver)
+    other = copy.copy(method)
+    object.__setattr__(other, "solver", solver)  # nothing that was checked has changed
+    return other
 
 
+@functools.cache
 def default_solver() -> Solver:
     return Automatic()
 

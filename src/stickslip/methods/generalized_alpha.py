@@ -34,7 +34,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..derive import Directions
+from ..derive import Directions, Situation
 from ..initial import acceleration_level, contact_state
 from ..laws import ActiveSet
 from ..results import RESULTS
@@ -112,8 +112,8 @@ class GeneralizedAlpha(Method):
         moved = t + s, q + s * q_dot + s**2 / 2 * q_ddot, u + s * now.x
         then = acceleration_level(dynamics, *moved, closed, may_stick)
         usable = then.result == RESULTS.successful
-        at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
-        scales = at.scales(jnp.abs(u) + dt * jnp.abs(force[:, 0]))
+        at, k, *_ = Situation.of(dynamics, t, q, u)
+        scales = at.scales(jnp.abs(u) + dt * jnp.abs(k))
         return Memory(
             now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), scales, at.velocities(u),
             jnp.asarray(dt), now.result, Contacts.of(closed, may_stick),

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..derive import Directions, Dynamics
+from ..derive import Directions, Dynamics, Situation
 from ..laws import ActiveSet
 from ..scales import Scales
 from ..solvers import Solve, Solver
@@ -53,9 +53,9 @@ class Memory(NamedTuple):
 
 
 def start(dynamics: Dynamics, t, q, u, dt) -> Memory:
-    at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
-    moves = jnp.abs(u) + dt * jnp.abs(force[:, 0])
-    return Memory(jnp.zeros(dynamics.n_y), at.scales(moves), at.velocities(u), Contacts.at_start(dynamics, t, q, u))
+    now = Situation.of(dynamics, t, q, u)
+    scales = now.at.scales(jnp.abs(u) + dt * jnp.abs(now.k))
+    return Memory(jnp.zeros(dynamics.n_y), scales, now.at.velocities(u), Contacts.at_start(dynamics, t, q, u))
 
 
 def project(

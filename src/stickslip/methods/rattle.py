@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..derive import Directions, Dynamics
+from ..derive import Directions, Dynamics, Situation
 from ..linalg import solve
 from ..rows import StageLayout
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
@@ -141,7 +141,7 @@ class Rattle(Method):
     n_solves = 2
 
     def init(self, dynamics, t, q, u, dt):
-        at = Directions.at(dynamics, t, q)
+        at = Situation.of(dynamics, t, q, u).at
         contacts = Contacts.at_start(dynamics, t, q, u)
         return Memory(jnp.zeros(dynamics.n_y), at, at.velocities(u), contacts)
 
