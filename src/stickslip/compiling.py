@@ -27,7 +27,7 @@ def _options() -> dict[str, Any] | None:
 
 
 def compiled(f: Callable[P, T]) -> Callable[P, T]:
-    """As `equinox.filter_jit`, for functions that are called outside of tracing."""
+    """As `equinox.filter_jit`, for functions that are called outside of tracing: JAX takes options nowhere else."""
 
     @functools.cache
     def program() -> Any:

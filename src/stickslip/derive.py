@@ -23,6 +23,7 @@ from .linalg import columns, matmul, spd_solve
 from .rows import Layout, Rows
 from .scales import CLOSED, ROUND_OFF, START, Scales
 from .system import LagrangianSystem, System
+from .trees import held
 
 
 def depends(f: Callable, *args: Any) -> tuple[bool, ...]:
@@ -77,13 +78,16 @@ class Directions(NamedTuple):
 
     def scales_after(self, u: Array, before: Array, P: Array) -> Scales:
         """For the next step: with what forces changed u by in this one, beside the percussions P."""
-        return self.scales(jnp.abs(u) + jnp.abs(u - before - self.L @ P))
+        L, u, before, P = held((self.L, u, before, P))
+        return self.scales(jnp.abs(u) + jnp.abs(u - before - L @ P))
 
     def scales(self, u: Array) -> Scales:
         """Of the velocities of all rows; u may be a sum of magnitudes."""
-        none = jnp.zeros_like(self.G)
+        # Sizes decide what is zero; no derivative of a run depends on them.
+        (W, chi, _, G), u = held((self, u))
+        none = jnp.zeros_like(G)
         # a sum, not a product: it fuses with what is around it
-        return Scales(self.G, none + 1.0, jnp.sum(jnp.abs(u[:, None] * self.W), axis=0) + jnp.abs(self.chi), none)
+        return Scales(G, none + 1.0, jnp.sum(jnp.abs(u[:, None] * W), axis=0) + jnp.abs(chi), none)
 
 
 class Near(NamedTuple):
@@ -163,14 +167,14 @@ class Dynamics(eqx.Module):
         flat = not any(depends(lambda t, q: (system.B(t, q), system.beta(t, q)), t, q))
         moving = type(system).beta is not System.beta or depends(lambda t, q: _gaps(system, t, q), t, q)[0]
         M_inverse = spd_solve(jnp.asarray(system.M(t, q)), jnp.eye(u.shape[0]))
-        mobility = jnp.sqrt(jnp.diagonal(M_inverse))
+        mobility = held(jnp.sqrt(jnp.diagonal(M_inverse)))
         return cls(
             system,
             laws,
             M_inverse if constant_mass else None,
             mobility,
-            jnp.abs(jnp.asarray(system.B(t, q))) @ mobility,
-            _gap_terms(system, t, q),
+            held(jnp.abs(jnp.asarray(system.B(t, q))) @ mobility),
+            held(_gap_terms(system, t, q)),
             q.shape[0],
             u.shape[0],
             Layout(

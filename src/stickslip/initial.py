@@ -15,6 +15,7 @@ from .results import RESULTS, SimulationError, first_failure, message, unless
 from .rows import StageLayout
 from .solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
 from .system import System
+from .trees import held
 from .validate import (
     as_parameters,
     check_start,
@@ -57,6 +58,7 @@ def contact_state(dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: A
 
     Of a start, or of the end of a step with percussions P over dt.
     """
+    dynamics, t, q, u, P, dt = held((dynamics, t, q, u, P, dt))
     now, set_, g = Situation.of(dynamics, t, q, u, P, dt), dynamics.laws.set, dynamics.rows.g
     _, _, g_N_dot, gamma_F = dynamics.split(now.at.velocities(u))
     _, _, slow, still = dynamics.split(now.near.velocity)

@@ -13,7 +13,7 @@ from .derive import Dynamics
 from .methods.base import Method, Step, result_of
 from .results import RESULTS, first_failure, unless
 from .system import System
-from .trees import pick, strong
+from .trees import held, pick, strong
 from .validate import start_is_consistent, start_values
 
 CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
@@ -144,7 +144,7 @@ def chunk(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until,
 @eqx.filter_jit
 def whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int, key: str) -> tuple[Carry, Row, Any]:
     dynamics = Dynamics.of(system, clock.t0, q, u)
-    ok = start_is_consistent(start_values(dynamics, clock.t0, q, u))
+    ok = start_is_consistent(start_values(*held((dynamics, clock.t0, q, u))))
     start = _start(dynamics, method, clock, q, u)
     start = start._replace(result=unless(ok, RESULTS.inconsistent_start))
     return *_loop(dynamics, method, clock, start, n, n), first_forces(dynamics, method, start.memory)

@@ -22,6 +22,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -32,7 +33,7 @@ from .loop import CHUNK, Row, empty_row, first_forces, row_of
 from .methods.base import Method, Tolerances, discrete_state
 from .results import RESULTS, unless
 from .system import System
-from .trees import blank, pick, strong
+from .trees import blank, held, pick, strong
 from .validate import start_is_consistent, start_values
 
 EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
@@ -210,6 +211,7 @@ def _loop(
     c: Adjusted,
     length: int,
     most: Any,
+    differentiable: bool = False,
 ) -> tuple[Adjusted, Kept, Array]:
     """Until ``length`` steps are kept, the end is reached, or so many were attempted."""
     room = length + 2
@@ -232,7 +234,10 @@ def _loop(
         kept = put(kept, n, second)
         return c, kept, n + keep_second
 
-    return jax.lax.while_loop(unfinished, advance, (c, kept, jnp.asarray(0)))
+    start = c, kept, jnp.asarray(0)
+    if differentiable:  # both ways: nested loops of known length, with checkpoints
+        return eqxi.while_loop(unfinished, advance, start, max_steps=int(most), kind="bounded")
+    return jax.lax.while_loop(unfinished, advance, start)
 
 
 @eqx.filter_jit
@@ -251,10 +256,10 @@ def chunk(dynamics: Dynamics, method: Method, control: SwitchingPoints, t1, carr
 def whole(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, n: int, key: str):
     """All steps at once, for tracing: n rows, of which those past the end repeat it."""
     dynamics = Dynamics.of(system, t0, q, u)
-    ok = start_is_consistent(start_values(dynamics, t0, q, u))
+    ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
     carry, forces = _first(dynamics, method, control, t0, t1, q, u)
     carry = carry._replace(result=unless(ok, RESULTS.inconsistent_start))
-    carry, kept, count = _loop(dynamics, method, control, t1, True, carry, n, 1000 * n)
+    carry, kept, count = _loop(dynamics, method, control, t1, True, carry, n, 1000 * n, differentiable=True)
     return carry, padded(kept, count, n, carry), count, forces
 
 

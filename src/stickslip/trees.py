@@ -1,7 +1,8 @@
-"""Two things JAX loops ask for again and again: one of two trees, and an empty one to begin with."""
+"""What loops and derivatives ask of trees again and again."""
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -9,6 +10,11 @@ import jax.numpy as jnp
 def pick(condition: Any, a: Any, b: Any) -> Any:
     """a where the condition holds, else b, leaf by leaf."""
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+
+def held(tree: Any) -> Any:
+    """The same values, which no derivative goes through."""
+    return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x, tree)
 
 
 def strong(tree: Any) -> Any:

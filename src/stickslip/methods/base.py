@@ -18,6 +18,7 @@ from ..results import RESULTS, first_failure
 from ..rows import StageLayout
 from ..scales import Scales
 from ..solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
+from ..trees import held
 
 
 class Step(NamedTuple):
@@ -132,6 +133,7 @@ def _spans(dynamics: Dynamics, dt) -> Float[Array, " n_y"]:
 
 def percussion_slack(dynamics: Dynamics, G: Array, dt, stages: Solve, impact: Solve | None) -> Float[Array, " n_y"]:
     """By how much percussions may be off, for what the solvers were asked: on position level, and in an impact."""
+    G, dt = held((G, dt))
     allowed = dynamics.rows.worst(stages.tolerance) / _spans(dynamics, dt)
     if impact is not None:
         allowed = allowed + impact.tolerance

@@ -29,7 +29,7 @@ from ..linalg import matmul, solve
 from ..results import RESULTS
 from ..scales import QUIET
 from ..solvers import Inclusions, Recorded
-from ..trees import blank
+from ..trees import blank, held
 from .base import Method, Step, result_of, with_solver
 
 Friction = Literal["stagewise", "integrated"]
@@ -210,9 +210,10 @@ def judged(
     laws = dynamics.laws
     if not laws.set.count:
         return Outcome(step, modes.slip)
-    _, _, P_N, P_F = dynamics.split(step.P)
+    P, gamma, dPi_N, gamma_F, dt = held((step.P, before.gamma, dPi_N, gamma_F, dt))
+    _, _, P_N, P_F = dynamics.split(P)
     _, _, slack_N, slack_F = dynamics.split(slack)
-    _, _, _, slip = dynamics.split(before.gamma)
+    _, _, _, slip = dynamics.split(gamma)
     impact = jnp.any(~before.contacts.resting & (P_N > 0.0))
     pushes = laws.of_balls(closed & (P_N >= 0.0) & jnp.all(dPi_N >= -gain * slack_N, axis=0))
     forwards = jnp.all(laws.set.dot(gamma_F, slip) > 0.0, axis=0)
@@ -231,6 +232,7 @@ def contacts_after(
     the method has a mode for balls that stick.
     """
     set_, old = dynamics.laws.set, before.contacts
+    at, u, P, tolerance = held((at, u, P, tolerance))
     _, _, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
     _, _, zero_N, zero_F = dynamics.split(QUIET * at.scales(u).cancelling(P) + 2.0 * tolerance)
     still = set_.norm(gamma_F) <= set_.largest(zero_F)
@@ -310,8 +312,9 @@ def _settled_jvp(primals, tangents, *, method):
     @jax.jit
     def taken(dynamic):
         step = known.trial(*eqx.combine(dynamic, static), modes=out.modes).step
-        return eqx.filter(step, eqx.is_inexact_array)
+        return eqx.filter(step._replace(solves=()), eqx.is_inexact_array)
 
     rates = jax.tree.map(lambda x, r: jnp.zeros_like(x) if r is None else r, dynamic, tangents[0])
     _, step_dot = jax.jvp(taken, (dynamic,), (rates,))
-    return out, _Settled(step_dot, jax.tree.map(lambda _: None, out.modes))
+    no_rates = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
+    return out, no_rates._replace(step=step_dot._replace(solves=no_rates.step.solves))

@@ -68,7 +68,7 @@ class Automatic(Solver):
             proximal = a.number > starts
             anchor = Anchor.at(problem, a.y, jnp.where(proximal, a.strength, 0.0))
             guided = Guided(jnp.where(a.number <= sticking, a.number, 0), anchor, a.first)
-            solve, first = self.newton.attempt(problem, a.x, jnp.where(a.number == starts, nothing, a.y), guided)
+            solve, first = attempt(a.x, jnp.where(a.number == starts, nothing, a.y), guided)
             found = proximal & jnp.all(jnp.isfinite(solve.rows))  # of the proximal problem
             strength = jnp.where(proximal, a.strength * jnp.where(found, SOFTEN, STIFFEN), a.strength)
             total = a.solve.newton_iterations + solve.newton_iterations
@@ -77,15 +77,16 @@ class Automatic(Solver):
                 jnp.where(found, solve.x, a.x), jnp.where(found, solve.y, a.y), strength, first,
             )  # fmt: skip
 
-        shapes = jax.eval_shape(lambda: self.newton.attempt(problem, x, y, None))
-        unsolved, no_rows = blank(shapes)
+        attempt = jax.jit(lambda x, y, guided: self.newton.attempt(problem, x, y, guided))  # traced once
+        guided = Guided(jnp.asarray(0), Anchor.at(problem, y, 0.0), jnp.zeros(problem.motion_rows + y.shape[0]))
+        unsolved, no_rows = blank(jax.eval_shape(attempt, x, y, guided))
         start = _Attempt(unsolved, jnp.asarray(0), x, y, jnp.ones(()), no_rows + jnp.inf)
         first = jax.lax.while_loop(once_more, newton, start).solve
 
-        solve = first
-        if self.ways > 4:
+        solve, by_law = first, self.ways > 5 and isinstance(problem, VelocityProblem)
+        if self.ways > 4 and not (by_law and problem.inclusions.unilateral.all()):
             solve = self._otherwise(solve, worthwhile, problem, x, y, self.fixed_point)
-        if self.ways > 5 and isinstance(problem, VelocityProblem):
+        if by_law:
             solve = self._otherwise(solve, worthwhile, problem, x, nothing, self.relaxation)
         return solve
 

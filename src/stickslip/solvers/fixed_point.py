@@ -71,8 +71,8 @@ class FixedPoint(Solver):
         def project(state: _State) -> _State:
             # The first pass only finds the motion for the percussions as they are.
             mu = problem.inclusions.project(state.psi, problem.mu(state.y), tangent.rho.scaled(state.relaxation))
-            x, y, found = self._motion(problem, tangent, state.x, jnp.where(state.k == 0, state.y, problem.y_of(mu)))
-            psi = problem.psi(x)
+            y = jnp.where(state.k == 0, state.y, problem.y_of(mu))
+            x, y, psi, found = self._motion(problem, tangent, state.x, y)
             moved = self._change(problem, psi - state.psi, y - state.y, y) / state.relaxation
             change = jnp.where(state.k == 0, jnp.inf, moved)
             factor = jnp.where(change > 1.01 * state.change, 0.8, 1.02)
@@ -80,8 +80,7 @@ class FixedPoint(Solver):
             return _State(x, y, psi, relaxation, change, state.k + 1, change < 1.0, found)
 
         relaxation, no, yes = jnp.asarray(float(self.relaxation)), jnp.asarray(False), jnp.asarray(True)
-        x, _, _ = problem.correct(x, y)
-        start = _State(x, y, problem.psi(x), relaxation, jnp.asarray(jnp.inf), jnp.asarray(0), no, yes)
+        start = _State(x, y, jnp.zeros_like(y), relaxation, jnp.asarray(jnp.inf), jnp.asarray(0), no, yes)
         end = jax.lax.while_loop(unfinished, project, start)
         at = evaluate(problem, end.x, end.y)
         # A small change may be a small step only: what it came to must be a solution, though not to the last
@@ -109,17 +108,19 @@ class FixedPoint(Solver):
         rows = jnp.concatenate([psi / s, (inclusions.per_percussion() * y / s)[unilateral]])
         return jnp.linalg.norm(rows)
 
-    def _motion(self, problem: Problem, tangent: _Tangent, x: Array, y: Array) -> tuple[Array, Array, Array]:
-        """x (and bilateral multipliers) with phi(x, y) = 0, (6.16), until (6.17)."""
+    def _motion(self, problem: Problem, tangent: _Tangent, x: Array, y: Array) -> tuple[Array, Array, Array, Array]:
+        """x (and bilateral multipliers) with phi(x, y) = 0, (6.16), until (6.17); and psi there."""
         b = problem.inclusions.layout.bilateral
 
         def rows(x, y):
             x, phi, _ = problem.correct(x, y)
-            return x, jnp.concatenate([phi, problem.psi(x)[b]])
+            psi = problem.psi(x)
+            return x, psi, jnp.concatenate([phi, psi[b]])
 
-        n_rows = jax.eval_shape(rows, x, y)[1].shape[0]
+        n_rows = problem.motion_rows + len(b)
         if n_rows == 0:  # the motion follows from y exactly
-            return rows(x, y)[0], y, jnp.asarray(True)
+            x, psi, _ = rows(x, y)
+            return x, y, psi, jnp.asarray(True)
 
         def allowed(x, y, first):
             size, cancelling = problem.motion_sizes(x, y)
@@ -129,18 +130,18 @@ class FixedPoint(Solver):
             return scaling(x.shape[0] + len(b), size, cancelling, first, self.atol, self.rtol)
 
         def unfinished(state):
-            _, _, _, _, e, k = state
+            *_, e, k = state
             return (k == 0) | ((e >= 1.0) & (k <= self.max_newton_iterations))
 
         def newton(state):
-            x, y, r, first, _, k = state
+            x, y, _, r, first, _, k = state
             dy = -tangent.J_inverse @ r[n_rows - len(b) :]  # zero at first
             y = y.at[b].add(dy)
-            x, r = rows(x + tangent.X_b @ dy, y)
+            x, psi, r = rows(x + tangent.X_b @ dy, y)
             first = jnp.where(k == 0, jnp.abs(r), first)
-            return x, y, r, first, jnp.linalg.norm(r / allowed(x, y, first)), k + 1
+            return x, y, psi, r, first, jnp.linalg.norm(r / allowed(x, y, first)), k + 1
 
         nothing = jnp.zeros(n_rows)
-        start = (x, y, nothing, nothing, jnp.asarray(jnp.inf), jnp.asarray(0))
-        x, y, _, _, e, _ = jax.lax.while_loop(unfinished, newton, start)
-        return x, y, e < 1.0
+        start = (x, y, jnp.zeros_like(y), nothing, nothing, jnp.asarray(jnp.inf), jnp.asarray(0))
+        x, y, psi, _, _, e, _ = jax.lax.while_loop(unfinished, newton, start)
+        return x, y, psi, e < 1.0

@@ -34,7 +34,7 @@ class ProxParameters(NamedTuple):
     @classmethod
     def of(cls, laws: StackedLaws, layout: Layout, G: Float[Array, " n_y"]) -> "ProxParameters":
         """From the diagonal of W^T M^-1 W: (6.18), and (6.19) with the maximum (not the minimum)."""
-        _, G_N, G_F = layout.laws(G)
+        _, G_N, G_F = layout.laws(jax.lax.stop_gradient(G))  # solutions do not depend on rho
         G_F = laws.set.largest(G_F)
         # A contact at which nothing can move has G = 0; any positive rho will do there.
         return cls(1.0 / jnp.where(G_N > 0.0, G_N, 1.0), 1.0 / jnp.where(G_F > 0.0, G_F, 1.0))

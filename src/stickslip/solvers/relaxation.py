@@ -16,13 +16,16 @@ from jaxtyping import Array
 
 from ..results import RESULTS, unless
 from ..sets import Balls, NonPositive
+from ..trees import blank
 from .base import Solver
 from .newton import evaluate, squared_norm, tolerance
 from .problem import Point, Problem, ProxParameters, Solve, VelocityProblem
 
 
 class _State(NamedTuple):
-    y: Array
+    at: Point
+    first: Array
+    allowed: Array
     e: Array
     k: Array
 
@@ -46,25 +49,25 @@ class Relaxation(Solver):
                 " ss.ShiftedMoreau; other methods need ss.Automatic, ss.SemismoothNewton or ss.FixedPoint"
             )
         psi_0 = problem.psi(problem.u_free)
-        start = evaluate(problem, x, y)
-        first = jnp.abs(start.rows)
-
-        def error(at: Point) -> Array:
-            return squared_norm(at.rows / tolerance(problem, at, first, self.atol, self.rtol))
 
         def unfinished(state: _State):
-            return (state.e >= 1.0) & (state.k < self.max_iterations)
+            return (state.e >= 1.0) & (state.k <= self.max_iterations)
 
         def step(state: _State) -> _State:
-            y = self.sweep(problem, psi_0, state.y)
-            return _State(y, error(evaluate(problem, x, y)), state.k + 1)
+            # The first pass only looks at the guess: what is large is compiled once.
+            guess = state.k == 0
+            y = jax.lax.cond(guess, lambda y: y, lambda y: self.sweep(problem, psi_0, y), state.at.y)
+            at = evaluate(problem, x, y)
+            first = jnp.where(guess, jnp.abs(at.rows), state.first)
+            allowed = tolerance(problem, at, first, self.atol, self.rtol)
+            return _State(at, first, allowed, squared_norm(at.rows / allowed), state.k + 1)
 
-        end = jax.lax.while_loop(unfinished, step, _State(y, error(start), jnp.asarray(0)))
-        at = evaluate(problem, x, end.y)
-        residual = jnp.max(jnp.abs(at.rows), initial=0.0)
+        at = blank(jax.eval_shape(lambda: evaluate(problem, x, y)))._replace(y=y)
+        rows = jnp.zeros_like(at.rows)
+        end = jax.lax.while_loop(unfinished, step, _State(at, rows, rows, jnp.asarray(jnp.inf), jnp.asarray(0)))
+        at, residual = end.at, jnp.max(jnp.abs(end.at.rows), initial=0.0)
         result = unless(end.e < 1.0, RESULTS.fixed_point_not_converged)
-        allowed = tolerance(problem, at, first, self.atol, self.rtol)
-        return Solve(at.x, at.y, at.active, jnp.asarray(0), end.k, at.F, allowed, residual, result)
+        return Solve(at.x, at.y, at.active, jnp.asarray(0), end.k - 1, at.F, end.allowed, residual, result)
 
 
 class PJOR(Relaxation):
