@@ -2,6 +2,7 @@
 
 import os
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -196,3 +197,40 @@ def test_memory_does_not_grow_with_steps_beyond_what_is_saved():
 
     saved = sum(np.asarray(a).nbytes for a in jax.tree.leaves((sol.t, sol.q, sol.u, sol.P_N, sol.P_F, sol.stats)))
     assert grown < 3 * saved + 30e6
+
+
+@pytest.mark.parametrize("every", [7, 1000, 1500, 5000])
+def test_rows_that_are_kept_are_those_of_the_whole_run(every):
+    b = ss.benchmarks.load("slider-crank")
+    whole, kept = (ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=2503 * b.dt, dt=b.dt, save_every=k) for k in (1, every))
+    rows = np.append(np.arange(0, 2503, every), 2503)
+    for name in ("t", "q", "u"):
+        assert np.array_equal(getattr(kept, name), getattr(whole, name)[rows])
+    P_N = np.add.reduceat(whole.P_N[1:], rows[:-1])
+    assert kept.P_N[1:] == pytest.approx(P_N, abs=1e-14)
+    assert np.abs(P_N).max() > 1e-3
+    spent = np.add.reduceat(whole.stats.newton_iterations, rows[:-1])
+    assert np.array_equal(kept.stats.newton_iterations, spent)
+    assert len(kept.stats.residual) == len(kept.t) - 1
+
+
+def test_rows_are_kept_inside_tracing_as_outside():
+    b = ss.benchmarks.load("slider-crank")
+
+    def run(q0):
+        return ss.simulate(b.system, ss.Rattle(), q0, b.u0, t1=103 * b.dt, dt=b.dt, save_every=10)
+
+    inside, outside = jax.jit(run)(b.q0), run(b.q0)
+    assert inside.t.shape == outside.t.shape == (12,)
+    for name in ("q", "u", "P_N", "P_F", "P_g"):
+        assert np.asarray(getattr(inside, name)) == pytest.approx(getattr(outside, name), abs=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [0, -3, 2.5])
+def test_what_cannot_be_kept_is_refused(wrong):
+    b = ss.benchmarks.load("bouncing-ball")
+    with pytest.raises(ValueError, match="save_every must be a positive integer"):
+        ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=1.0, dt=b.dt, save_every=wrong)
+    stepsize = ss.SwitchingPoints(dt_min=1e-3, dt_max=1e-2)
+    with pytest.raises(ValueError, match="save_every is for steps of a fixed size"):
+        ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=1.0, stepsize=stepsize, save_every=2)

@@ -102,3 +102,30 @@ def test_coefficients_that_make_no_sense_are_refused_by_name(make, word):
         make()
     with pytest.raises(TypeError, match="friction"):
         ss.Contact(friction=(0.3,))
+
+
+def test_two_thousand_spatial_contacts_are_compiled_at_once():
+    """A membership matrix of balls and components would be 128 MB of program text."""
+    many = Balls((2,) * 2000)
+    x = np.random.default_rng(0).normal(size=4000)
+    text = jax.jit(many.direction).lower(x).as_text()
+    assert len(text) < 20_000
+    pairs = x.reshape(2000, 2)
+    assert np.asarray(many.direction(jnp.asarray(x))).reshape(2000, 2) == pytest.approx(
+        pairs / np.linalg.norm(pairs, axis=1, keepdims=True)
+    )
+
+
+@pytest.mark.parametrize("dimensions", [(1, 1, 1), (2, 2), (2, 1, 3), ()])
+def test_components_are_padded_and_flattened_ball_by_ball(dimensions):
+    balls = Balls(dimensions)
+    x = jnp.arange(1.0, 1.0 + 2 * balls.components).reshape(2, balls.components)  # with a leading axis
+    rows = balls.padded(x)
+    assert rows.shape == (2, len(dimensions), max(dimensions, default=0))
+    assert np.array_equal(balls.flat(rows), x)
+    begin = np.cumsum([0, *dimensions])
+    for b, d in enumerate(dimensions):
+        mine = np.asarray(x)[:, begin[b] : begin[b] + d]
+        assert np.array_equal(np.asarray(rows)[:, b, :d], mine)
+        assert np.all(np.asarray(rows)[:, b, d:] == 0.0)
+        assert np.asarray(balls.norm(x))[:, b] == pytest.approx(np.linalg.norm(mine, axis=1))

@@ -75,6 +75,31 @@ def row_of(dynamics: Dynamics, method: Method, out: Step) -> tuple[Row, Any, Arr
     return row, result, jnp.stack([dynamics.rows.worst(s.rows) for s in out.solves])
 
 
+def thinned(rows: Row, every: int, xp: Any) -> Row:
+    """One row of so many, and one of what is left: the last state of each, with the percussions and the work of all."""
+    count = rows.q.shape[0]
+    starts = np.arange(0, count, every)
+    ends, group = np.append(starts[1:], count)[: len(starts)] - 1, np.arange(count) // every
+
+    def last(a):
+        return a[ends]
+
+    def total(a):
+        return np.add.reduceat(a, starts) if xp is np else jax.ops.segment_sum(a, group, len(starts))
+
+    def largest(a):
+        best = np.maximum.reduceat(a, starts) if xp is np else jax.ops.segment_max(a, group, len(starts))
+        return best.astype(a.dtype)
+
+    separated = rows.separated
+    if separated is not None:
+        separated = jax.tree.map(last, separated[0]), jax.tree.map(total, separated[1])
+    return Row(
+        last(rows.q), last(rows.u), jax.tree.map(total, rows.P), total(rows.newton_iterations),
+        total(rows.fixed_point_iterations), largest(rows.residual), largest(rows.printed), separated,
+    )  # fmt: skip
+
+
 def empty_row(dynamics: Dynamics, method: Method, q: Array, u: Array) -> Row:
     counts = jnp.zeros(method.n_solves, dtype=int)
     nothing = jnp.full_like(q, jnp.nan), jnp.full_like(u, jnp.nan)

@@ -37,6 +37,7 @@ class _Outcome(NamedTuple):
     result: Any
     residuals: Any  # of the last step, by solve and row
     next_dt: float  # of the step that failed, if one did
+    steps: Any  # made
     adjusted: Any = None  # (order, state, attempts, steps) of adjusted steps
 
 
@@ -53,6 +54,7 @@ def simulate(
     throw: bool = True,
     stepsize: SwitchingPoints | None = None,
     max_steps: int | None = None,
+    save_every: int = 1,
 ) -> Solution:
     """Run a system from (q0, u0) at t0 to t1, with steps dt or a ``stepsize`` that chooses them.
 
@@ -61,6 +63,9 @@ def simulate(
     the run with an `ss.SimulationError` that holds the solution so far; ``throw=False`` returns it with its
     result code instead. Inside jit, vmap and derivatives it is one loop, failure is told by ``sol.result``
     alone, and a ``stepsize`` needs ``max_steps``, the number of rows; rows after the end repeat the end.
+
+    ``save_every=k`` keeps the start, every k-th step of a fixed size and the last one; percussions and iterations of a row
+    are then those of all steps since the row before.
     """
     if not isinstance(method, Method):
         raise TypeError(f"method must be an instance such as ss.Rattle(), got {method!r}")
@@ -76,6 +81,10 @@ def simulate(
     check_times(t0, t1, 1.0 if dt is None else dt)
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps must be at least 1, got {max_steps}")
+    if save_every != int(save_every) or save_every < 1:
+        raise ValueError(f"save_every must be a positive integer, got {save_every}")
+    if save_every > 1 and stepsize is not None:
+        raise ValueError("save_every is for steps of a fixed size: with a stepsize every accepted step is kept")
     system = as_parameters(system)
     q, u, traced = checked_vectors(system, t0, q0, u0, (method, stepsize))
     times = float(t0), float(t1)
@@ -83,7 +92,7 @@ def simulate(
         out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, progress, max_steps)
     else:
         assert dt is not None
-        out = _fixed_steps(system, method, float(dt), times, q, u, traced, progress, max_steps)
+        out = _fixed_steps(system, method, float(dt), times, q, u, traced, progress, max_steps, int(save_every))
     sol = _solution(system, method, q, u, out, t0, jnp if traced else np)
     if not traced and throw and not succeeded(out.result) and out.result != RESULTS.interrupted:
         raise SimulationError(_explain(out, sol, t1), sol)
@@ -102,16 +111,20 @@ class _Run(NamedTuple):
     time: Any  # state -> time reached
 
 
-def _fixed_steps(system, method, dt: float, times, q, u, traced: bool, progress, max_steps: int | None) -> _Outcome:
+def _fixed_steps(
+    system, method, dt: float, times, q, u, traced: bool, progress, max_steps: int | None, every: int
+) -> _Outcome:
     t0, t1 = times
     key = captured(system, method)
     n = max(1, math.ceil((t1 - t0) / dt - CRUMB))
     clock = Clock(*(np.asarray(x) for x in (t0, t1, dt, n)))
     wanted = n if max_steps is None else min(n, max_steps)
-    check_rows(system, method.n_solves, wanted, dt, times, q, u)
+    check_rows(system, method.n_solves, -(-wanted // every), dt, times, q, u)
     if traced:
         state, rows, first = loop.whole(system, method, clock, q, u, wanted, key)
         result, steps = state.result, wanted
+        if every > 1:
+            rows = loop.thinned(rows, every, jnp)
     else:
         run = _Run(
             (key, type(system), type(method), q.shape, u.shape),
@@ -125,14 +138,15 @@ def _fixed_steps(system, method, dt: float, times, q, u, traced: bool, progress,
             lambda c: float(clock.t(c.k)),
         )
         with meter(progress, n, "steps") as bar:
-            state, rows, result, first = _in_chunks(run, method, t0, bar)
-        steps = rows.q.shape[0]
+            state, rows, result, first = _in_chunks(run, method, t0, bar, every)
+        steps = int(state.k)
     if wanted < n:
         result = first_failure(result, RESULTS.max_steps_reached)
-    t = t0 + np.arange(steps + 1) * dt
+    numbers = np.append(np.arange(0, steps, every), steps)  # of the steps that rows are the end of
+    t = t0 + numbers * dt
     if steps == n:
         t[-1] = t1
-    return _Outcome(t, rows, first, result, state.rows, dt)
+    return _Outcome(t, rows, first, result, state.rows, dt, steps)
 
 
 def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress, max_steps: int | None) -> _Outcome:
@@ -145,7 +159,7 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         t = jnp.concatenate([t0[None], kept.t])
         counts: Any = state.attempts, jnp.minimum(made, max_steps)
         result = _unless_finished(state.result, state.finished & (made <= max_steps))
-        return _Outcome(t, kept.row, first, result, state.rows, 0.0, (kept.order, kept.state, *counts))
+        return _Outcome(t, kept.row, first, result, state.rows, 0.0, made, (kept.order, kept.state, *counts))
     run = _Run(
         (key, type(system), type(method), q.shape, u.shape, "adjusted"),
         lambda method: adjusted.begin(system, method, control, t0, t1, q, u, key),
@@ -165,14 +179,14 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         kept = jax.tree.map(lambda a: a[:max_steps], kept)
     rows = np.concatenate([[times[0]], kept.t])
     more = kept.order, kept.state, np.asarray(state.attempts), np.asarray(len(kept.t))
-    return _Outcome(rows, kept.row, first, result, state.rows, float(state.dt), more)
+    return _Outcome(rows, kept.row, first, result, state.rows, float(state.dt), len(kept.t), more)
 
 
 def _unless_finished(result: Any, finished: Any) -> Any:
     return first_failure(result, unless(finished, RESULTS.max_steps_reached))
 
 
-def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, Any, Any, Any]:
+def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter, every: int = 1) -> tuple[Any, Any, Any, Any]:
     """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
@@ -181,6 +195,7 @@ def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, A
     check_start(values, t0, dynamics.system)
     ahead.wait()
     chunks: list[Any] = []
+    rest: Any = None  # rows of a group that is not complete
     size, result = CHUNK, state.result
     try:
         while not run.finished(state) and succeeded(result):
@@ -189,7 +204,13 @@ def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, A
             made = run.made(state, after)
             state, rows = after[:2]
             result = state.result
-            chunks.append(jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows))
+            new = jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows)
+            if every > 1:
+                rest = new if rest is None else _joined([rest, new])
+                whole = rest.q.shape[0] // every * every
+                new, rest = (jax.tree.map(lambda a, part=part: a[part], rest) for part in (slice(whole), slice(whole, None)))
+                new = loop.thinned(new, every, np)
+            chunks.append(new)
             bar.update(run.progress(state))
             if retry and not succeeded(result):
                 # Only now is the whole solver needed, and compiled; it stays for the rest of the run.
@@ -205,7 +226,13 @@ def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter) -> tuple[Any, A
         print(f"stickslip: interrupted at t = {run.time(state):.6g}, the solution is partial", file=sys.stderr)
     if not chunks:
         chunks = [jax.tree.map(lambda a: np.asarray(a)[:0], run.chunk(dynamics, method, state, 0, True)[1])]
-    return state, jax.tree.map(lambda *a: np.concatenate(a), *chunks), result, first
+    if rest is not None and rest.q.shape[0]:
+        chunks.append(loop.thinned(rest, every, np))
+    return state, _joined(chunks), result, first
+
+
+def _joined(rows: list[Any]) -> Any:
+    return jax.tree.map(lambda *a: np.concatenate(a), *rows)
 
 
 def _twice() -> bool:
@@ -250,7 +277,7 @@ def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solu
 
 
 def _explain(out: _Outcome, sol: Solution, t1: float) -> str:
-    what, k, name = message(out.result), sol.t.shape[0] - 1, type(sol.method).__name__
+    what, k, name = message(out.result), out.steps, type(sol.method).__name__
     if out.result == RESULTS.max_steps_reached:
         return f"{name} stopped after {k} steps at t = {sol.t[-1]:.6g}: {what}"
     if out.result == RESULTS.inconsistent_start:
