@@ -19,7 +19,7 @@ STEPS, BATCHES = 100, (64, 4096, 32768)
 def main():
     print(f"jax {jax.__version__} on {jax.devices()[0]}")
     b = ss.benchmarks.load("slider-crank")
-    kinds = [make(friction=law) for make in (ss.Rattle, ss.RadauIIA) for law in ("stagewise", "integrated")]
+    kinds = [make(friction=law) for make in (ss.Rattle, ss.RadauIIA) for law in ("stagewise", "printed")]
     for method in kinds:
 
         def run(mu, method=method):

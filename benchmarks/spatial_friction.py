@@ -43,7 +43,7 @@ def main(plot):
             ("Radau 2", lambda **k: ss.RadauIIA(2, **k), (50, 100, 200, 400)),
             ("Radau 3", lambda **k: ss.RadauIIA(3, **k), (50, 100)),
         )
-        for friction in ("stagewise", "integrated")
+        for friction in ("stagewise", "printed")
     }
     cases["Moreau"] = ss.MoreauMidpoint(), (100, 1000, 10000)
     for name, (method, steps) in cases.items():

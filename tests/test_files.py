@@ -300,7 +300,7 @@ def test_every_system_of_the_package_can_be_rebuilt(name):
 def test_options_of_methods_and_solvers_are_kept():
     for method in (
         ss.MoreauMidpoint(solver=ss.PSOR(atol=1e-9, max_iterations=7)),
-        ss.Rattle(friction="integrated", solver=ss.FixedPoint(relaxation=0.5)),
+        ss.Rattle(friction="printed", solver=ss.FixedPoint(relaxation=0.5)),
         ss.Extrapolation(3, substeps="all", enduring="modified"),
         ss.GeneralizedAlpha(rho_inf=0.25),
         ss.LobattoIIIAB(4, form="momentum"),
@@ -411,7 +411,7 @@ def test_a_method_of_ones_own_is_recorded_too(tmp_path):
     with pytest.raises(AttributeError, match=r"method=.*Mine\(\.\.\.\)"):
         back.forces()
     with pytest.raises(ValueError, match="friction is 'stagewise' in the file and 'integrated'"):
-        ss.load(tmp_path / "mine.nc", method=Mine(friction="integrated"))
+        ss.load(tmp_path / "mine.nc", method=Mine(friction="printed"))
 
 
 # Nothing else is taken for a solution

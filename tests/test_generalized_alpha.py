@@ -18,7 +18,7 @@ def go(name, rho_inf, dt, t1=None, case=1, solver=None, friction="stagewise", **
 
 @pytest.mark.parametrize(("case", "Lambda_F", "la_F"), [(2, -0.8404284622, -1.962), (3, -2.0 / 7.0, 0.0)])
 def test_ball_forces_and_impulses_are_told_apart(case, Lambda_F, la_F):
-    b, sol = go("bouncing-ball", 0.5, DT, case=case, solver=ss.SemismoothNewton(), friction="integrated")
+    b, sol = go("bouncing-ball", 0.5, DT, case=case, solver=ss.SemismoothNewton(), friction="printed")
     hit = int(np.argmax(sol.P_N[:, 0] > 0))
     assert sol.t[hit] == pytest.approx(b.reference["impact_time"], abs=DT)
     assert sol.Lambda_N[hit, 0] == pytest.approx(4.2021, abs=9.81 * DT)
@@ -103,7 +103,7 @@ def test_no_penetration_on_curves_and_through_the_catastrophe(name, rho_inf, dt,
 
 def test_slider_crank_takes_few_iterations_and_holds_all_levels():
     # the paper's law: with the stagewise one, a step that changes its mode is made twice and counts both
-    _, sol = go("slider-crank", 0.9, 1e-4, t1=0.03, solver=ss.SemismoothNewton(), friction="integrated")
+    _, sol = go("slider-crank", 0.9, 1e-4, t1=0.03, solver=ss.SemismoothNewton(), friction="printed")
     properties.no_penetration(sol)
     properties.bilateral_constraints_hold(sol)
     assert sol.stats.newton_iterations.max() <= 8

@@ -39,7 +39,7 @@ def test_orders_hold_over_two_decades_in_rolling(name):
 @pytest.mark.parametrize("name", ["rattle", "radau2", "generalized-alpha"])
 def test_the_printed_law_does_not_keep_them(name):
     """Negative control."""
-    out = orders.measure(orders.PROBLEMS["puck, mu = 0.5"](), REGISTRY[name](friction="integrated"), EVERY_OTHER)
+    out = orders.measure(orders.PROBLEMS["puck, mu = 0.5"](), REGISTRY[name](friction="printed"), EVERY_OTHER)
     assert not out.keeps
     assert out.measured == pytest.approx(1.0, abs=0.2)
 
@@ -76,7 +76,7 @@ def test_failed_modes_are_counted_by_contact():
     assert sol.stats.mode_failures.tolist() == [1]
     (row,) = np.flatnonzero(sol.stats.mode_failed[:, 0])
     assert sol.t[row + 1] == pytest.approx(b.reference["stick_time"], abs=b.dt)
-    printed = ss.simulate(b.system, ss.Rattle(friction="integrated"), b.q0, b.u0, t1=1.5, dt=1e-2)
+    printed = ss.simulate(b.system, ss.Rattle(friction="printed"), b.q0, b.u0, t1=1.5, dt=1e-2)
     assert printed.stats.mode_failures.tolist() == [0]  # nothing was replaced: it was asked for
 
 

@@ -38,8 +38,8 @@ def test_the_reference_of_the_tippedisk_is_the_independent_one():
 
 @pytest.mark.slow
 def test_the_printed_law_is_first_order_on_the_tippedisk():
-    """Negative control, and `friction="integrated"` reproduces the papers' schemes."""
-    errors = tippedisk_errors("radau2", "integrated")
+    """Negative control, and `friction="printed"` reproduces the papers' schemes."""
+    errors = tippedisk_errors("radau2", "printed")
     assert errors == pytest.approx(PRINTED, rel=0.03)
     assert slope(1.0 / np.array([50, 100, 200]), errors) < 1.6
 
@@ -68,7 +68,7 @@ def disc_error(method, steps):
 def test_rolling_disc_returns_with_the_full_order_and_with_the_printed_law_it_does_not():
     steps = np.array([250, 500, 1000])
     errors, printed = (
-        [disc_error(ss.LobattoIIIAB(2, friction=law), n) for n in steps] for law in ("stagewise", "integrated")
+        [disc_error(ss.LobattoIIIAB(2, friction=law), n) for n in steps] for law in ("stagewise", "printed")
     )
     assert slope(1 / steps, errors) == pytest.approx(2, abs=0.1)
     assert slope(1 / steps, printed) == pytest.approx(1, abs=0.2)
@@ -106,7 +106,7 @@ def test_constraints_on_velocity_level_have_the_full_order(make, order, printed)
         return [np.abs(s.q[-1, :2] - knife_edge(1.0, omega)).max() for s in sols]
 
     assert slope(1 / steps, errors(make())) == pytest.approx(order, abs=0.2)
-    assert slope(1 / steps, errors(make(friction="integrated"))) < order - 0.5
+    assert slope(1 / steps, errors(make(friction="printed"))) < order - 0.5
 
 
 # -- the puck: turning slip in closed form, then rest ------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_puck_comes_to_rest_where_it_should(name):
     stopped = sol.t > b.reference["stop_time"] + 2 * b.dt
     assert np.abs(sol.u[stopped]).max() < 1e-10
     if name == "lobatto3":  # negative control
-        printed = ss.simulate(b.system, REGISTRY[name](friction="integrated"), b.q0, b.u0, t1=b.t1, dt=b.dt)
+        printed = ss.simulate(b.system, REGISTRY[name](friction="printed"), b.q0, b.u0, t1=b.t1, dt=b.dt)
         assert np.abs(printed.q[-1, :2] - np.array(b.reference["rest"])).max() > 1e-3
 
 
@@ -277,7 +277,7 @@ def test_iterations_are_about_those_of_the_printed_law(kind):
         pytest.skip("has no stages")
     b = ss.benchmarks.load("bouncing-ball", 2)
     means = []
-    for friction in ("stagewise", "integrated"):
+    for friction in ("stagewise", "printed"):
         sol = ss.simulate(b.system, REGISTRY[kind](friction=friction), b.q0, b.u0, t1=b.t1, dt=b.dt)
         means.append(sol.stats.newton_iterations.sum(axis=1).mean())
     assert means[0] < 1.3 * means[1]
@@ -316,3 +316,11 @@ def test_a_law_that_does_not_exist_is_refused():
     for make in (ss.Rattle, ss.RadauIIA, ss.LobattoIIIAB, ss.LobattoIIIC, ss.SDIRK2, ss.TRTheta, ss.GeneralizedAlpha):
         with pytest.raises(ValueError, match="stagewise"):
             make(friction="spatial")
+
+
+def test_the_old_name_of_the_printed_law_is_understood():
+    with pytest.warns(DeprecationWarning, match="friction='printed'"):
+        old = ss.RadauIIA(2, friction="integrated")
+    assert old.friction == "printed"
+    with pytest.raises(ValueError, match="must be 'stagewise' or 'printed'"):
+        ss.Rattle(friction="no such law")

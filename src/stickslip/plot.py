@@ -247,7 +247,7 @@ def work_precision(curves: dict[str, np.ndarray], title: str, file: str | Path) 
     colors: dict[str, str] = {}
     for name, rows in curves.items():
         color = colors.setdefault(name.split(",")[0], COLORS[len(colors)])
-        a.loglog(1e3 * rows[:, 1], rows[:, 0], "o--" if "integrated" in name else "o-", ms=4, lw=1, color=color, label=name)
+        a.loglog(1e3 * rows[:, 1], rows[:, 0], "o--" if "printed" in name else "o-", ms=4, lw=1, color=color, label=name)
     a.axhline(1e-8, color="k", lw=0.6, ls=":")
     a.set(xlabel="time in ms (compiled, one core)", ylabel="largest error in q")
     a.legend(fontsize=7)

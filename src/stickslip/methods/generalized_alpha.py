@@ -18,7 +18,7 @@ The auxiliary ab is the acceleration at t_n + (alpha_m - alpha_f) dt. The first 
 section 9): with ab_0 = a_0 the forces oscillate at first.
 
 (112) ties P_F to the direction at the end, which is first order where slip turns. A contact that slips without an impact has
-instead La_F = -mu La_N gamma_F/|gamma_F| (`spatial_friction`); (112) with friction="integrated".
+instead La_F = -mu La_N gamma_F/|gamma_F| (`spatial_friction`); (112) with friction="printed".
 
 Measured: order 2 in q, u and la on persistent contact and on bilateral constraints.
 

@@ -15,7 +15,7 @@ shift between gaps and percussions. A contact is active as in the converged last
 pi_i = pi_n + sum_j â_ij ((dL/dq + f) h + W dPi), (44), (47), (63): the same for constant M, the same order otherwise, and
 symplectic for any M, which the form in velocities is not; it needs q_dot = u.
 
-Friction of contacts that persist, and gamma, are those of `spatial_friction`; as above with friction="integrated".
+Friction of contacts that persist, and gamma, are those of `spatial_friction`; as above with friction="printed".
 
 Measured: order 2s - 2 in q and u on bilateral constraints and on persistent contact, sliding or sticking.
 G. Capobianco, J. Harsch, S. Leyendecker, Lobatto-type variational integrators for mechanical systems with frictional

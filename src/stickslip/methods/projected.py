@@ -9,7 +9,7 @@ Stage 2:  u+ = u_n+1 + l(t_n+1, q_n+1) dpi,  g_dot = 0,  gamma = 0,             
 
 `projected=False` stops after stage 1: the naive extension of section 4.5, which has no impact law and loses orders.
 
-Friction of contacts that persist is that of `spatial_friction`; as above with friction="integrated".
+Friction of contacts that persist is that of `spatial_friction`; as above with friction="printed".
 
 Measured on bilateral constraints and on persistent contact with friction: Radau IIA order 2s - 1, Lobatto IIIC order
 2s - 2 in q and u (unprojected: u only s and s - 1). J. Breuling, thesis, University of Stuttgart (S3), chapter 4;

@@ -14,7 +14,7 @@ R = Delta P^1st and S = Delta P^2nd of the paper. A contact is active if it is s
 each step while contacts persist, 1 across impacts and transitions.
 
 Friction is that of `spatial_friction` where contacts persist: each half step opposes its own slip, sticking is
-gamma_F(q_n, u_n+1/2) + gamma_F(q_n+1, u_n+1/2) = 0, and gamma = 0 likewise. (34), (36), (29a) with friction="integrated".
+gamma_F(q_n, u_n+1/2) + gamma_F(q_n+1, u_n+1/2) = 0, and gamma = 0 likewise. (34), (36), (29a) with friction="printed".
 
 J. Breuling, G. Capobianco, S. R. Eugster, R. I. Leine, A nonsmooth RATTLE algorithm for mechanical systems with
 frictional unilateral constraints, Nonlinear Analysis: Hybrid Systems 52 (2024), doi:10.1016/j.nahs.2024.101469 (S0).

@@ -14,6 +14,7 @@ made again (`settle`). So each transition costs the printed error O(dt), persist
 laws act only in steps with the printed law, where they are exact. docs/spatial-friction.md has the argument and the orders.
 """
 
+import warnings
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
@@ -32,15 +33,16 @@ from ..solvers import Inclusions, Recorded
 from ..trees import blank, held
 from .base import Method, Step, result_of, with_solver
 
-Friction = Literal["stagewise", "integrated"]
+Friction = Literal["stagewise", "printed"]
 LONGEST_WAIT = 6  # of a mode that does not hold: 2^6 - 1 steps
 
 
 def checked_friction(owner: Any) -> None:
-    if owner.friction not in ("stagewise", "integrated"):
-        raise ValueError(
-            f"{type(owner).__name__}(friction={owner.friction!r}): friction must be 'stagewise' or 'integrated' (as printed)"
-        )
+    if owner.friction == "integrated":
+        warnings.warn("friction='integrated' is called friction='printed' now", DeprecationWarning, stacklevel=4)
+        object.__setattr__(owner, "friction", "printed")
+    if owner.friction not in ("stagewise", "printed"):
+        raise ValueError(f"{type(owner).__name__}(friction={owner.friction!r}): friction must be 'stagewise' or 'printed'")
 
 
 class Modes(NamedTuple):

@@ -32,7 +32,7 @@ from .shared import (
 from .sheet import Sheet, entry
 
 # The printed friction law and tolerance, for what depends on them.
-PRINTED = Rattle(friction="integrated", solver=SemismoothNewton(atol=1e-8, rtol=0.0))
+PRINTED = Rattle(friction="printed", solver=SemismoothNewton(atol=1e-8, rtol=0.0))
 
 
 @entry("S0", "2", "A bouncing ball comes to rest", shows="bouncing-ball", cost=3)
@@ -205,7 +205,7 @@ def tippedisk(sheet: Sheet) -> None:
     b: Any = benchmarks.load("tippedisk")
     runs = {
         "Moreau, dt = 1e-5": (sheet.run(b, MoreauMidpoint(), dt=1e-5), "k-"),
-        "generalized-alpha, dt = 1e-3": (sheet.run(b, GeneralizedAlpha(rho_inf=0.9, friction="integrated")), "--"),
+        "generalized-alpha, dt = 1e-3": (sheet.run(b, GeneralizedAlpha(rho_inf=0.9, friction="printed")), "--"),
         "RATTLE, dt = 1e-3": (sheet.run(b, PRINTED), ":"),
     }
     ref, end = b.reference, 1.5
@@ -250,7 +250,7 @@ def in_words(stages: Sequence[tuple[float, float]]) -> str:
     return "; ".join(f"stage {i}: {most:.0f}, {mean:.4f}" for i, (most, mean) in enumerate(stages, start=1))
 
 
-TIGHT = Rattle(friction="integrated", solver=Automatic(newton=SemismoothNewton(atol=1e-15, rtol=1e-14, max_iterations=50)))
+TIGHT = Rattle(friction="printed", solver=Automatic(newton=SemismoothNewton(atol=1e-15, rtol=1e-14, max_iterations=50)))
 
 
 def largest_violation(sol: Any) -> float:

@@ -29,7 +29,7 @@ from .sheet import Sheet, entry
 
 THREE = "Lobatto IIIA-IIIB, s = 3"
 # The paper's law, one direction for the whole step, and friction stage by stage, this package's default.
-LAWS: dict[str, Literal["stagewise", "integrated"]] = {"stage by stage": "stagewise", "printed law": "integrated"}
+LAWS: dict[str, Literal["stagewise", "printed"]] = {"stage by stage": "stagewise", "printed law": "printed"}
 
 
 def ball(case: int) -> Benchmark:
@@ -146,7 +146,7 @@ def slope_orders(sheet: Sheet) -> None:
         judge_sliding(sheet, name, method, slide_errors)
         judge_drop(sheet, name, method, drop_errors, more)
         with sheet.under("printed law"):
-            printed = LobattoIIIAB(stages=s, solver=tight, friction="integrated")
+            printed = LobattoIIIAB(stages=s, solver=tight, friction="printed")
             judge_sliding(sheet, name, printed, printed_errors(sheet, sliding, printed, exact_sliding))
         for k, (above, below) in enumerate(panels.T):
             style: dict[str, Any] = {"marker": "osd"[i], "ms": 4, "lw": 1, "label": name}

@@ -1,7 +1,7 @@
 """S2: the benchmarks of section 10, with the nonsmooth generalized-alpha scheme.
 
 Runs have the paper's step sizes, rho_inf and friction law, which ties P_F to the direction at the end of a step
-(`friction="integrated"`), unless an entry says otherwise.
+(`friction="printed"`), unless an entry says otherwise.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ POSITION_LEVEL = "S2 section 10: contacts are stabilised on position level"
 DISSIPATES = "invariant: friction and impacts dissipate"
 
 
-def alpha(rho_inf: float, friction: Any = "integrated", newton: bool = False) -> Method:
+def alpha(rho_inf: float, friction: Any = "printed", newton: bool = False) -> Method:
     """The paper's scheme; ``newton``: without the fall-backs, as in the paper where Newton's method solved every step."""
     return GeneralizedAlpha(rho_inf=rho_inf, friction=friction, solver=SemismoothNewton() if newton else Automatic())
 

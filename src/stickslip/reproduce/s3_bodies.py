@@ -172,8 +172,8 @@ def tippedisk(sheet: Sheet) -> None:
     r, rise = b.reference, b.reference["plateau"] - float(b.q0[2])
     runs: list[tuple[str, Method, float]] = [
         ("Moreau", MoreauMidpoint(), 1e-5),
-        ("RATTLE, printed law", Rattle(friction="integrated"), 1e-3),
-        ("Radau IIA, printed law", RadauIIA(stages=2, friction="integrated"), 1e-3),
+        ("RATTLE, printed law", Rattle(friction="printed"), 1e-3),
+        ("Radau IIA, printed law", RadauIIA(stages=2, friction="printed"), 1e-3),
         ("Radau IIA, stagewise law", RadauIIA(stages=2), 1e-3),
     ]
     (sketches, (a, c)) = sheet.axes(2, 2, size=(10.0, 6.8))
@@ -211,7 +211,7 @@ def _orders_of_the_tippedisk(sheet: Sheet, b: Benchmark) -> None:
     hs = [4e-3, 2e-3, 1e-3]
     for method, order in (
         (RadauIIA(stages=2), 3),
-        (RadauIIA(stages=2, friction="integrated"), 1),
+        (RadauIIA(stages=2, friction="printed"), 1),
     ):
         ends = [sheet.run(b, method, t1=0.1, dt=h) for h in hs]
         errors = [abs(inclination(sol)[-1] - b.reference["theta"][0.1]) for sol in ends]

@@ -40,6 +40,7 @@ class Automatic(Solver):
        other in one contact mode it runs, ever faster, into another;
     5. the fixed point;
     6. on velocity level, relaxation law after law (PSOR): slow, but it gets through where projections at once cycle.
+       Without bilateral constraints it takes the place of 5, which solves nothing that it does not.
     """
 
     newton: SemismoothNewton = eqx.field(default_factory=SemismoothNewton)
