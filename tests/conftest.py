@@ -3,7 +3,8 @@
 import os
 from functools import lru_cache
 
-# Tests compile much and run little: half the time is the compiler's optimisation, which `XLA_FLAGS= make tests` keeps.
+# Tests compile much and run little: half the time is the compiler's optimisation, which `XLA_FLAGS= make tests` keeps. Those
+# that run for long are marked so.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import jax
@@ -12,6 +13,7 @@ import pytest
 
 import stickslip as ss
 from browsing import browser  # noqa: F401  (a fixture)
+from stickslip import compiling
 from stickslip.methods import REGISTRY
 
 METHODS = sorted(REGISTRY)
@@ -38,6 +40,12 @@ def at(sol, t):
 def slope(dts, errors):
     """Least-squares order over all step sizes."""
     return np.polyfit(np.log(dts), np.log(errors), 1)[0]
+
+
+@pytest.fixture(autouse=True)
+def _optimised_where_runs_are_long(request, monkeypatch):
+    if request.node.get_closest_marker("long_runs"):
+        monkeypatch.setattr(compiling, "level", 1)
 
 
 @pytest.fixture(autouse=True)

@@ -67,9 +67,7 @@ def disc_error(method, steps):
 @pytest.mark.slow
 def test_rolling_disc_returns_with_the_full_order_and_with_the_printed_law_it_does_not():
     steps = np.array([250, 500, 1000])
-    errors, printed = (
-        [disc_error(ss.LobattoIIIAB(2, friction=law), n) for n in steps] for law in ("stagewise", "printed")
-    )
+    errors, printed = ([disc_error(ss.LobattoIIIAB(2, friction=law), n) for n in steps] for law in ("stagewise", "printed"))
     assert slope(1 / steps, errors) == pytest.approx(2, abs=0.1)
     assert slope(1 / steps, printed) == pytest.approx(1, abs=0.2)
     assert np.all(np.array(printed) > 5 * np.array(errors))

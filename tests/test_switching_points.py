@@ -248,6 +248,7 @@ def test_woodpecker_converges_with_the_order_in_dt_max(order, phi_S):
     assert slope(dts, errors) > order - 0.7
 
 
+@pytest.mark.long_runs
 def test_a_hundred_times_less_work_than_moreau_for_the_same_error(phi_S):
     adjusted = run("woodpecker", stepsize=ss.SwitchingPoints(1e-8, 5e-3, 1e-8, 1e-8))
     assert error_of(adjusted, phi_S) < 1e-6
@@ -428,6 +429,7 @@ def test_a_nan_ends_the_run_at_the_smallest_step_with_what_was_computed():
 # -- S4 Fig. 2: disk mixer --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long_runs
 @pytest.mark.slow
 def test_disk_mixer_stays_bounded_and_overlaps_less_with_smaller_steps():
     b = ss.benchmarks.load("disk-mixer")

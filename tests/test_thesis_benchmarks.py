@@ -177,6 +177,7 @@ def test_tetrahedron_slides_on_three_corners_without_turning(case):
     assert sol.P_N[sliding].sum(axis=1) == pytest.approx(b.reference["lambda_N"] * b.dt, rel=1e-9)
 
 
+@pytest.mark.long_runs
 def test_tetrahedron_error_falls_with_the_step():
     """What is left is the error of the impact, which depends on where in a step it falls: the worst of some phases."""
     b = ss.benchmarks.load("tetrahedron", 1)

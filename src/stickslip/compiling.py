@@ -20,22 +20,24 @@ T = TypeVar("T")
 _LEVEL = "xla_backend_optimization_level"
 
 
-@functools.cache
+level: int | None = None if _LEVEL in os.environ.get("XLA_FLAGS", "") else 1  # None: as XLA thinks best
+
+
 def _options() -> dict[str, Any] | None:
-    """Asked when a program is called first: which device there is must not be decided on import."""
-    return None if _LEVEL in os.environ.get("XLA_FLAGS", "") or jax.default_backend() != "cpu" else {_LEVEL: 1}
+    """Asked when a program is called: which device there is must not be decided on import."""
+    return None if level is None or jax.default_backend() != "cpu" else {_LEVEL: level}
 
 
 def compiled(f: Callable[P, T]) -> Callable[P, T]:
     """As `equinox.filter_jit`, for functions that are called outside of tracing: JAX takes options nowhere else."""
 
     @functools.cache
-    def program() -> Any:
+    def program(level: int | None) -> Any:
         return eqx.filter_jit(f, compiler_options=_options())  # type: ignore[call-overload]
 
     @functools.wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return program()(*args, **kwargs)
+        return program(level)(*args, **kwargs)
 
     return call
 

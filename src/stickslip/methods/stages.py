@@ -30,14 +30,26 @@ from ..solvers import Inclusions, Problem, ProxParameters
 from .base import on_position_level
 
 
-def each(f, *rows: Array):
-    """f of every stage: as `jax.vmap(f)`, but one after the other.
+SHORT = 150  # equations; a longer function is compiled once for all stages
 
-    XLA's batched code for a few rows is much slower, and f written out for every stage takes that much longer to compile.
+
+def each(f, *rows: Array):
+    """f of every stage: as `jax.vmap(f)`, but XLA's batched code for a few rows is much slower.
+
+    A short f is written out for every stage, which runs fastest. A long one is a loop: written out it would take that much
+    longer to compile.
     """
-    if rows[0].shape[0] == 1:
-        return jax.tree.map(lambda a: a[None], f(*(row[0] for row in rows)))
-    return jax.lax.map(lambda row: f(*row), rows)
+    first = [row[0] for row in rows]
+    if rows[0].shape[0] > 1 and _length(jax.make_jaxpr(f)(*first).jaxpr) > SHORT:
+        return jax.lax.map(lambda row: f(*row), rows)
+    outs = [f(*(row[i] for row in rows)) for i in range(rows[0].shape[0])]
+    return jax.tree.map(lambda *a: jnp.stack(a), *outs)
+
+
+def _length(jaxpr) -> int:
+    """Number of equations, those of loops and branches included."""
+    inner = [x for eqn in jaxpr.eqns for x in jax.tree.leaves(list(eqn.params.values())) if hasattr(x, "jaxpr")]
+    return len(jaxpr.eqns) + sum(_length(x.jaxpr) for x in inner)
 
 
 class MotionInverse(eqx.Module):
