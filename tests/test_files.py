@@ -410,7 +410,7 @@ def test_a_method_of_ones_own_is_recorded_too(tmp_path):
     assert back.method.parameters["friction"] == "stagewise"
     with pytest.raises(AttributeError, match=r"method=.*Mine\(\.\.\.\)"):
         back.forces()
-    with pytest.raises(ValueError, match="friction is 'stagewise' in the file and 'integrated'"):
+    with pytest.raises(ValueError, match="friction is 'stagewise' in the file and 'printed'"):
         ss.load(tmp_path / "mine.nc", method=Mine(friction="printed"))
 
 

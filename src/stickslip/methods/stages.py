@@ -29,7 +29,6 @@ from ..scales import Scales
 from ..solvers import Inclusions, Problem, ProxParameters
 from .base import on_position_level
 
-
 SHORT = 150  # equations; a longer function is compiled once for all stages
 
 
