@@ -10,6 +10,7 @@ import pytest
 
 import stickslip as ss
 from stickslip.captured import captured
+from stickslip.methods import REGISTRY
 
 K = 1.0
 SETTINGS = {"c": 1.0}
@@ -66,6 +67,36 @@ def test_a_changed_value_changes_the_run(change, monkeypatch):
     assert after == pytest.approx(-0.416, abs=0.02)
     monkeypatch.undo()
     assert end() == before
+
+
+class Pushed(ss.System):
+    """A mass that slides on a floor, pushed by a module constant: with friction, steps are programs inside of programs."""
+
+    laws = (ss.Contact(friction=ss.Coulomb(0.1)),)
+
+    def M(self, t, q):
+        return jnp.eye(2)
+
+    def h(self, t, q, u):
+        return jnp.array([4.0 * K, -10.0])
+
+    def g_N(self, t, q):
+        return q[1:]
+
+    def gamma_F(self, t, q, u):
+        return u[:1]
+
+
+@pytest.mark.parametrize("kind", ["moreau", "rattle", "radau2", "trbdf2", "generalized-alpha"])
+def test_a_changed_value_changes_a_run_with_friction(kind, monkeypatch):
+    def slid():
+        return float(ss.simulate(Pushed(), REGISTRY[kind](), [0.0, 0.0], [1.0, 0.0], t1=1.0, dt=0.1).u[-1, 0])
+
+    assert slid() == pytest.approx(1.0 + 4.0 - 1.0)
+    monkeypatch.setitem(globals(), "K", 2.0)
+    assert slid() == pytest.approx(1.0 + 8.0 - 1.0)
+    monkeypatch.undo()
+    assert slid() == pytest.approx(1.0 + 4.0 - 1.0)
 
 
 def test_a_changed_value_changes_what_is_derived_from_a_solution(monkeypatch):

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jax.extend.core import Literal
 from jaxtyping import Array, Float
 
+from .captured import captured
 from .laws import StackedLaws
 from .linalg import columns, matmul, spd_solve
 from .rows import Layout, Rows
@@ -157,6 +158,7 @@ class Dynamics(eqx.Module):
     identity: bool = eqx.field(static=True)  # whether q_dot = u
     flat: bool = eqx.field(static=True)  # whether q_dot = B u + beta with constant B and beta
     moving: bool = eqx.field(static=True)  # whether gaps change while u = 0
+    captured: str = eqx.field(static=True)  # what the system's functions captured: another value, another program
 
     @classmethod
     def of(cls, system: System, t: Any, q: Array, u: Array) -> "Dynamics":
@@ -186,6 +188,7 @@ class Dynamics(eqx.Module):
             type(system).B is System.B and type(system).beta is System.beta,
             flat,
             moving,
+            captured(system),
         )
 
     @property

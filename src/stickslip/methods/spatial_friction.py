@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ..captured import captured
 from ..derive import Directions, Dynamics
 from ..initial import contact_state
 from ..laws import ActiveSet
@@ -274,11 +275,11 @@ def settle(
 
 @eqx.filter_custom_jvp
 def _settled(args: Any, modes: Modes, *, method: Any) -> _Settled:
-    return _decided(args, modes, method)
+    return _decided(args, modes, method, captured(method))
 
 
 @eqx.filter_jit  # differentiation asks for it again and again, and traces it once
-def _decided(args: Any, modes: Modes, method: Any) -> _Settled:
+def _decided(args: Any, modes: Modes, method: Any, key: str) -> _Settled:
     made = jax.jit(lambda modes: method.trial(*args, modes=modes))  # traced once, for its shapes and for the loop
     shapes = jax.eval_shape(made, modes)
 
