@@ -226,7 +226,7 @@ def test_rows_are_kept_inside_tracing_as_outside():
         assert np.asarray(getattr(inside, name)) == pytest.approx(getattr(outside, name), abs=1e-12)
 
 
-@pytest.mark.parametrize("wrong", [0, -3, 2.5])
+@pytest.mark.parametrize("wrong", [0, -3, 2.5, float("nan"), float("inf"), "ten", None])
 def test_what_cannot_be_kept_is_refused(wrong):
     b = ss.benchmarks.load("bouncing-ball")
     with pytest.raises(ValueError, match="save_every must be a positive integer"):

@@ -1,8 +1,8 @@
 """How the programs of a run are compiled.
 
 XLA's CPU backend optimises at level 3 unless told otherwise. At level 1 the programs of a time step, which are long and
-straight, compile a fifth to a third faster and run as fast (measured by `benchmarks/compile.py` and `benchmarks/speed.py`).
-Whoever sets ``xla_backend_optimization_level`` in XLA_FLAGS has it.
+straight, compile up to a third faster and run about as fast. Whoever sets ``xla_backend_optimization_level`` in XLA_FLAGS
+has it: so `benchmarks/compile.py` and `benchmarks/speed.py` can compare.
 """
 
 import functools
@@ -23,7 +23,7 @@ _LEVEL = "xla_backend_optimization_level"
 level: int | None = None if _LEVEL in os.environ.get("XLA_FLAGS", "") else 1  # None: as XLA thinks best
 
 
-def _options() -> dict[str, Any] | None:
+def _options(level: int | None) -> dict[str, Any] | None:
     """Asked when a program is called: which device there is must not be decided on import."""
     return None if level is None or jax.default_backend() != "cpu" else {_LEVEL: level}
 
@@ -33,7 +33,7 @@ def compiled(f: Callable[P, T]) -> Callable[P, T]:
 
     @functools.cache
     def program(level: int | None) -> Any:
-        return eqx.filter_jit(f, compiler_options=_options())  # type: ignore[call-overload]
+        return eqx.filter_jit(f, compiler_options=_options(level))  # type: ignore[call-overload]
 
     @functools.wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:

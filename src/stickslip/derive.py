@@ -206,7 +206,7 @@ class Dynamics(eqx.Module):
 
     def rows_of_percussions(self, P_N: Array, P_F: Array) -> Float[Array, " n_y"]:
         """Rows of all laws from normal and (physical) friction percussions; zero in bilateral ones."""
-        return jnp.concatenate([jnp.zeros(self.rows.bilateral), P_N, P_F / self.laws.scale])
+        return self.rows.join(jnp.zeros(self.rows.g), jnp.zeros(self.rows.gamma), P_N, P_F / self.laws.scale)
 
     def energy_norm(self, u: Array) -> Float[Array, ""]:
         """About sqrt(u^T M u), at least."""

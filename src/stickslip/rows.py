@@ -46,6 +46,11 @@ class Layout:
         # Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
         return Rows(*(rows[..., i:j] if j > i else jnp.zeros((*rows.shape[:-1], 0), rows.dtype) for i, j in pairwise(ends)))
 
+    @staticmethod
+    def join(g: Array, gamma: Array, N: Array, F: Array) -> Float[Array, "... n_y"]:
+        """The inverse of `split`."""
+        return jnp.concatenate([g, gamma, N, F], axis=-1)
+
     def laws(self, rows: Float[Array, "... n_y"]) -> tuple[Array, Array, Array]:
         """(bilateral, N, F)"""
         b, c = self.bilateral, self.bilateral + self.N

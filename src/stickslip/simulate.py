@@ -81,8 +81,9 @@ def simulate(
     check_times(t0, t1, 1.0 if dt is None else dt)
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps must be at least 1, got {max_steps}")
-    if save_every != int(save_every) or save_every < 1:
-        raise ValueError(f"save_every must be a positive integer, got {save_every}")
+    whole = isinstance(save_every, int | float | np.number) and float(save_every).is_integer()
+    if not whole or save_every < 1:
+        raise ValueError(f"save_every must be a positive integer, got {save_every!r}")
     if save_every > 1 and stepsize is not None:
         raise ValueError("save_every is for steps of a fixed size: with a stepsize every accepted step is kept")
     system = as_parameters(system)
@@ -119,7 +120,8 @@ def _fixed_steps(
     n = max(1, math.ceil((t1 - t0) / dt - CRUMB))
     clock = Clock(*(np.asarray(x) for x in (t0, t1, dt, n)))
     wanted = n if max_steps is None else min(n, max_steps)
-    check_rows(system, method.n_solves, -(-wanted // every), dt, times, q, u)
+    # traced runs have all rows at once, and thin them then
+    check_rows(system, method.n_solves, wanted if traced else -(-wanted // every), dt, times, q, u)
     if traced:
         state, rows, first = loop.whole(system, method, clock, q, u, wanted, key)
         result, steps = state.result, wanted

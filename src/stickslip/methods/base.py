@@ -90,7 +90,7 @@ class Method(eqx.Module):
 
     def trial(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any, modes: Any) -> Any:
         """A step with given friction modes, for schemes whose `step` is `spatial_friction.settle`."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: a scheme that calls settle(...) makes its steps in trial(...)")
 
     def resume(self, dynamics: Dynamics, t, q: Array, u: Array, dt, memory: Any) -> Any:
         """The memory where another step size, or a state that no step ended in, goes on from here: a new start."""

@@ -178,18 +178,16 @@ def mixture(
     dynamics: Dynamics, modes: Modes, printed: np.ndarray, own: np.ndarray, stick: np.ndarray
 ) -> Float[Array, "r s n_y"]:
     """Which combination of the stages' rows stands in a row of psi: gaps as printed, gamma as a ball that sticks."""
-    laws = dynamics.laws
-    expand = laws.set.expand
+    rows, expand = dynamics.rows, dynamics.laws.set.expand
 
     def spread(weights, count):
         return jnp.broadcast_to(jnp.asarray(weights)[:, :, None], (*weights.shape, count))
 
-    rows = dynamics.rows
-    parts = [spread(printed, rows.g), spread(stick, rows.gamma), spread(printed, rows.N)]
-    if laws.set.count:
-        of_F = [jnp.asarray(w)[:, :, None] for w in (own, stick, printed)]
-        parts.append(jnp.where(expand(modes.slip), of_F[0], jnp.where(expand(modes.stick), of_F[1], of_F[2])))
-    return jnp.concatenate(parts, axis=2)
+    of_F = spread(printed, rows.F)
+    if rows.F:
+        of_slip, of_stick = (jnp.asarray(w)[:, :, None] for w in (own, stick))
+        of_F = jnp.where(expand(modes.slip), of_slip, jnp.where(expand(modes.stick), of_stick, of_F))
+    return rows.join(spread(printed, rows.g), spread(stick, rows.gamma), spread(printed, rows.N), of_F)
 
 
 class Outcome(NamedTuple):

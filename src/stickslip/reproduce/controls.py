@@ -38,8 +38,8 @@ class Pulling(Rattle):
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         out = super().step(dynamics, t, t1, dt, q, u, memory)
-        n = dynamics.rows.size - dynamics.rows.F
-        return out._replace(P=out.P.at[n:].multiply(1.5))
+        P = dynamics.split(out.P)
+        return out._replace(P=dynamics.rows.join(*P._replace(F=1.5 * P.F)))
 
 
 @entry("S0", "2", "Contact on velocity level only", shows="bouncing-ball", control="smallest gap", cost=3)

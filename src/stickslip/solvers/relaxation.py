@@ -12,6 +12,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from ..results import RESULTS, unless
@@ -80,11 +81,11 @@ class PJOR(Relaxation):
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G
-        psi, b = psi_0 + G @ y, len(inclusions.layout.bilateral)
+        psi, b = psi_0 + G @ y, inclusions.layout.bilateral
         rho = inclusions.contracting(G).scaled(self.relaxation)
-        sums = jnp.sum(jnp.abs(G[:b]), axis=1)
-        free = y[:b] - self.relaxation * psi[:b] / jnp.where(sums > 0.0, sums, 1.0)
-        return problem.y_of(inclusions.project(psi, problem.mu(y), rho)).at[:b].set(free)
+        sums = jnp.sum(jnp.abs(G[b]), axis=1)
+        free = y[b] - self.relaxation * psi[b] / jnp.where(sums > 0.0, sums, 1.0)
+        return problem.y_of(inclusions.project(psi, problem.mu(y), rho)).at[b].set(free)
 
 
 class PSOR(Relaxation):
@@ -97,19 +98,21 @@ class PSOR(Relaxation):
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G
-        laws, b = inclusions.laws, len(inclusions.layout.bilateral)  # they come first on velocity level
+        laws = inclusions.laws
         rho: ProxParameters = inclusions.rho.scaled(self.relaxation)
         offset, ball = inclusions.offset, Balls((laws.set.largest_dimension,))
         diagonal = jnp.diagonal(G)
-        places = jnp.asarray(b + laws.n_N + laws.set.places)  # of the components of each ball
+        rows_b, rows_N, rows_F = (jnp.asarray(rows) for rows in inclusions.split(np.arange(y.shape[0])))
+        places = jnp.append(rows_F, y.shape[0])[laws.set.places]  # of the components of each ball
         carried = laws.of_balls(inclusions.closed)
 
-        def bilateral(i, y):
+        def bilateral(k, y):
+            i = rows_b[k]
             d = jnp.where(diagonal[i] > 0.0, diagonal[i], 1.0)
             return y.at[i].add(-self.relaxation * (psi_0[i] + G[i] @ y) / d)
 
         def normal(k, y):
-            i = b + k
+            i = rows_N[k]
 
             def projected(y):
                 mu = -NonPositive.prox(rho.N[k] * (psi_0[i] + G[i] @ y) - offset[i] - y[i])
@@ -132,6 +135,6 @@ class PSOR(Relaxation):
 
             return jax.lax.cond(carried[k], projected, lambda y: y.at[i].set(-part(offset), mode="drop"), y)
 
-        y = jax.lax.fori_loop(0, b, bilateral, y) if b else y
+        y = jax.lax.fori_loop(0, len(rows_b), bilateral, y) if len(rows_b) else y
         y = jax.lax.fori_loop(0, laws.n_N, normal, y) if laws.n_N else y
         return jax.lax.fori_loop(0, laws.set.count, friction, y) if laws.set.count else y
