@@ -1,0 +1,771 @@
+"""Runs with located events: steps of full order in given contact modes from event to event, and tolerances.
+
+docs/events.md has the algorithm, its orders and its limits; its steps have the numbers that stand in brackets here. One
+iteration of the loop is one attempt: a step of some length from the state reached. It is rejected (too long for its error, or
+for the events in it), or it is taken and ends before the next event, or it is taken and ends at one, which is then treated.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from . import dense
+from .compiling import compiled
+from .derive import Directions, Dynamics
+from .events import ACCUMULATION, EVENT, FORCE_JUMP, IMPACT, LIFT_OFF, REVERSAL, SLIP, STICK
+from .initial import acceleration_level
+from .loop import CHUNK
+from .methods.base import Method, impact_problem
+from .methods.given_modes import GivenModes, Instant, Once, Trial, carried, instant, projected, trial
+from .results import RESULTS, unless
+from .scales import QUIET
+from .solvers import Recorded, SemismoothNewton
+from .system import System
+from .trees import held, pick, strong
+from .validate import start_is_consistent, start_values
+
+SAMPLES = np.array([1 / 64, 1 / 8, dense.QUARTER, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 1.0])  # where a step is looked at
+AT_QUARTER = 2
+REFINEMENTS = 10  # of a root on the dense output
+SHRINK, GROW, SAFETY = 0.2, 8.0, 0.9
+TOGETHER = 1e-9  # of the step size: events so close are one
+SHARP = 1e-14  # of the step size: how well an event is located, if round-off allows
+LONGEST_SEARCH = 12  # attempts to locate an event
+PATIENCE = 12  # treatments without a step in between
+CHATTER = 6  # impacts within the time of a bounce that does not count
+TINY = 1e-9  # of the step size: a mode that does not hold for longer is wrong
+
+
+class Control(eqx.Module):
+    """What a user asks of the steps. ``dt``: of one size between events, else as rtol and atol want it."""
+
+    rtol: Array
+    atol: Array
+    dt: Array  # or nan
+    dt_max: Array
+    dt_zeno: Array  # or nan: bounces lower than the tolerance do not count
+    t1: Array
+    users: tuple[Callable, ...] = eqx.field(static=True, default=())
+    directions: tuple[int, ...] = eqx.field(static=True, default=())
+    terminal: tuple[bool, ...] = eqx.field(static=True, default=())
+
+    @property
+    def fixed(self) -> Bool[Array, ""]:
+        return jnp.isfinite(self.dt)
+
+
+class Row(NamedTuple):
+    """A state that is kept: forces and rates are those after what happened there."""
+
+    t: Array
+    q: Array
+    u: Array
+    P: Any  # over the step that ends here
+    u_dot: Array
+    la: Any
+    closed: Array
+    stick: Array
+    u_dot_before: Array  # at the end of that step,
+    u_dot_quarter: Array  # and a quarter through it
+    newton_iterations: Array  # since the row before
+
+
+class Happened(NamedTuple):
+    """Events of one time."""
+
+    t: Array
+    code: Int[Array, " slots"]  # what, for every event function, and one place for what belongs to none
+
+
+class Search(NamedTuple):
+    """For an event that lies in the step that was tried."""
+
+    on: Bool[Array, ""]
+    target: Int[Array, ""]
+    low: Array  # lengths between which it is
+    high: Array
+    tries: Int[Array, ""]
+    length: Array  # of the last try,
+    value: Array  # and the function at its end
+
+
+class Carry(NamedTuple):
+    t: Array
+    q: Array
+    u: Array
+    modes: GivenModes
+    fresh: Bool[Array, " functions"]  # zero at the state reached: says nothing yet
+    ignored: Bool[Array, " functions"]  # negative, but redundant contacts can bear it
+    sides: Float[Array, " users"]  # the sign of a user's function
+    dt: Array  # as the controller wants it
+    taken: tuple[Array, Array]  # length and error of the step before; nan after an event
+    length: Array  # of the next attempt
+    search: Search
+    impacts: Float[Array, " CHATTER"]  # times of the last ones
+    treated: Int[Array, ""]  # times without a step in between
+    kept: Row  # of the state reached, without forces
+    attempts: Int[Array, ""]
+    steps: Int[Array, ""]
+    events: Int[Array, ""]
+    smallest_gap: Array  # seen between rows
+    iterations: Array
+    last: Bool[Array, ""]  # nothing to do but to keep the last row
+    finished: Bool[Array, ""]
+    result: Any
+
+
+# -- what is looked at --------------------------------------------------------------------------------------------------
+def functions(dynamics: Dynamics, control: Control, sides: Array, t, q, u, modes: GivenModes, now: Instant) -> Array:
+    """(4): one for each contact, ball and function of the user; positive as long as the modes hold."""
+    laws, set_ = dynamics.laws, dynamics.laws.set
+    la, gamma_F = dynamics.split(now.la), dynamics.split(now.rates).F
+    of_contacts = jnp.where(modes.closed, la.N, jnp.asarray(dynamics.system.g_N(t, q)))
+    cone = laws.radii(la.N, 1.0) - set_.norm(la.F)
+    stop = jnp.where(modes.frozen, set_.dot(modes.direction, gamma_F), 1.0)
+    of_balls = jnp.where(carried(dynamics, modes.closed), jnp.where(modes.stick, cone, stop), 1.0)
+    of_users = sides * _users(control, t, q, u)
+    return jnp.concatenate([of_contacts, of_balls, of_users])
+
+
+def _users(control: Control, t, q, u) -> Float[Array, " users"]:
+    return jnp.stack([jnp.asarray(f(t, q, u), dtype=float) for f in control.users]) if control.users else jnp.zeros(0)
+
+
+def _slopes(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant, values: Array, dt) -> Array:
+    """Of the functions at the end of a step: kinematic ones as they are, others from the last three samples."""
+    rates, accelerations = dynamics.split(now.rates), dynamics.split(now.accelerations)
+    n, gap = dynamics.laws.n_N, (SAMPLES[-1] - SAMPLES[-2]) * dt
+    differences = (3.0 * values[-1] - 4.0 * values[-2] + values[-3]) / (2.0 * gap)
+    balls = dynamics.laws.set.count
+    of_contacts = jnp.where(modes.closed, differences[:n], rates.N)
+    stop = dynamics.laws.set.dot(modes.direction, accelerations.F)
+    kinematic = carried(dynamics, modes.closed) & ~modes.stick & modes.frozen
+    of_balls = jnp.where(kinematic, stop, differences[n : n + balls])
+    return jnp.concatenate([of_contacts, of_balls, differences[n + balls :]])
+
+
+def _slack(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant) -> Array:
+    """What is zero of each function: round-off of its terms."""
+    laws = dynamics.laws
+    root = jnp.sqrt(now.at.G)
+    speed, force = now.at.scales(jnp.zeros_like(now.u_dot)).speed, dynamics.energy_norm(now.k)
+    del speed
+    weight = dynamics.split(force / jnp.where(root > 0.0, root, jnp.inf))  # forces that move a row as h moves the whole
+    gaps = dynamics.gap_terms[dynamics.rows.g :]
+    of_contacts = jnp.where(modes.closed, QUIET * weight.N, 4.0 * jnp.finfo(float).eps * gaps)
+    radius = laws.radii(jnp.maximum(dynamics.split(now.la).N, 0.0), 1.0)
+    of_balls = jnp.where(modes.stick, QUIET * (radius + laws.set.largest(weight.F)), 0.0)
+    return jnp.concatenate([of_contacts, of_balls, jnp.zeros(len(control.users))])
+
+
+class Look(NamedTuple):
+    """What a step hides."""
+
+    values: Float[Array, "samples functions"]
+    quarter: Array  # u_dot
+    found: Bool[Array, ""]  # a function that was positive is negative;
+    where: Array  # first at this part of the step,
+    which: Int[Array, ""]  # this one
+    at_start: Bool[Array, ""]  # it was so from the beginning
+    stuck: Bool[Array, ""]  # a fresh function never was positive
+
+
+def _look(
+    dynamics: Dynamics, control: Control, c: Carry, modes: GivenModes, dt, a: dense.End, b: dense.End, now: Instant,
+    first: Array, last: Array, slack: Array,
+) -> Look:  # fmt: skip
+    """The functions along the dense output of a step, and the first root (5)."""
+    count = len(SAMPLES)
+
+    def at(x) -> tuple[Array, Array]:
+        t, q, u = c.t + x * dt, dense.positions(x, dt, a, b), dense.velocities(x, dt, a, b)
+        here = instant(dynamics, t, q, u, modes)
+        return functions(dynamics, control, c.sides, t, q, u, modes, here), here.u_dot
+
+    armed, grid = ~c.ignored, jnp.asarray(np.append(0.0, SAMPLES))
+
+    def crossed(values):
+        """Where functions are negative that were positive before; row 0 is the start."""
+        known = jnp.cumsum(values > 0.0, axis=0) > 0
+        before = jnp.concatenate([~c.fresh[None], known[:-1] | ~c.fresh])
+        return (values < -slack) & before & armed
+
+    def go_on(state):
+        return state[0] < jnp.where(state[-1], count + REFINEMENTS, count - 1)
+
+    def look(state):
+        """First the samples but for the last, which is known; then the root between two of them, by regula falsi."""
+        k, values, quarter, low, high, f_low, f_high, which, found = state
+        sampling = k < count - 1
+        between = jnp.where(f_low > f_high, low + (high - low) * f_low / (f_low - f_high), (low + high) / 2.0)
+        x = jnp.where(sampling, jnp.asarray(SAMPLES)[jnp.minimum(k, count - 1)], between)
+        value, u_dot = at(x)
+        place = jnp.where(sampling, k + 1, count + 1)  # one row that nobody looks at
+        values = values.at[place].set(value)
+        quarter = jnp.where(k == AT_QUARTER, u_dot, quarter)
+
+        def begin():
+            over = crossed(values[: count + 1])
+            row = jnp.argmax(jnp.any(over, axis=1))
+            before, after = values[jnp.maximum(row - 1, 0)], values[row]
+            fall = before / jnp.where(before > after, before - after, 1.0)
+            which = jnp.argmin(jnp.where(over[row], fall, jnp.inf))
+            low, high = grid[jnp.maximum(row - 1, 0)], grid[row]
+            return low, high, jnp.maximum(before[which], 0.0), after[which], which, jnp.any(over)
+
+        def refine():
+            f = value[which]
+            positive = f > 0.0
+            # Illinois: the value at the end that stays is halved
+            f_low_, f_high_ = jnp.where(positive, f, f_low / 2.0), jnp.where(positive, f_high / 2.0, f)
+            return jnp.where(positive, x, low), jnp.where(positive, high, x), f_low_, f_high_, which, found
+
+        kept = low, high, f_low, f_high, which, found
+        ends = jax.lax.cond(k == count - 2, begin, lambda: jax.lax.cond(sampling, lambda: kept, refine))
+        return k + 1, values, quarter, *ends
+
+    n = first.shape[0]
+    values = jnp.zeros((count + 2, n)).at[0].set(first).at[count].set(last)
+    zero, none = jnp.zeros(()), jnp.asarray(0)
+    start = none, values, jnp.zeros_like(a.u), zero, zero, zero, zero, none, jnp.asarray(False)
+    _, values, quarter, low, high, f_low, f_high, which, found = jax.lax.while_loop(go_on, look, start)
+    values = values[: count + 1]
+    over = crossed(values)
+    stuck = jnp.any(armed & c.fresh & (last < -slack) & ~jnp.any(values[1:] > 0.0, axis=0))
+    fraction = jnp.where(f_low > f_high, f_low / (f_low - f_high), 1.0)
+    root = low + (high - low) * fraction
+    return Look(values[1:], quarter, found, root, which, jnp.any(over[0]), stuck)
+
+
+# -- a step that was taken, and its derivative -----------------------------------------------------------------------------
+@eqx.filter_custom_jvp
+def _taken(args: Any, known: Trial, sides: Array, target: Array, at_event: Array, *, method: Any, control: Any) -> Any:
+    _, _, _, _, _, _ = args
+    return known.q, known.u, known.P, args[2]
+
+
+@_taken.def_jvp
+def _taken_jvp(primals, tangents, *, method, control):
+    """Of the step itself; where it ends at an event its length follows, from the numerical step and not from a polynomial."""
+    args, known, sides, target, at_event = primals
+    solvers = tuple(Recorded(known.solves, other) for other in (SemismoothNewton(), Once(smallest=False)))
+    dynamic, static = eqx.partition(args, eqx.is_inexact_array)
+
+    def step(dynamic):
+        dynamics, t, dt, q, u, modes = eqx.combine(dynamic, static)
+        now = held(instant(dynamics, t, q, u, modes))
+        moved = modes._replace(starting=jnp.zeros_like(modes.starting))
+        out = trial(method, solvers, dynamics, t, dt, q, u, moved, now)
+        end = instant(dynamics, t + dt, out.q, out.u, moved)
+        value = functions(dynamics, control, sides, t + dt, out.q, out.u, moved, end)
+        return (out.q, out.u, out.P), value[target]
+
+    rates = jax.tree.map(lambda x, r: jnp.zeros_like(x) if r is None else r, dynamic, tangents[0])
+    longer = eqx.tree_at(lambda a: a[2], jax.tree.map(jnp.zeros_like, dynamic), jnp.ones(()))
+    _, along = jax.linearize(step, dynamic)
+    (moved, value), (per_length, slope) = along(rates), along(longer)
+    slope = jax.lax.stop_gradient(slope)
+    more = jnp.where(at_event, -value / jnp.where(at_event, slope, 1.0), 0.0)
+    out = known.q, known.u, known.P, args[2]
+    ends = tuple(a + more * b for a, b in zip(moved, per_length, strict=True))
+    return out, (*ends, rates[2] + more)
+
+
+# -- events ------------------------------------------------------------------------------------------------------------------
+class Treated(NamedTuple):
+    u: Array
+    P: Array
+    modes: GivenModes
+    code: Array
+    result: Any
+    impact: Bool[Array, ""]
+
+
+def _slip_modes(dynamics: Dynamics, closed, stick, starting, direction) -> GivenModes:
+    intervals = jnp.asarray(np.array(dynamics.laws.set.dimensions, dtype=int) == 1)
+    return GivenModes(closed, stick, intervals, starting, direction)
+
+
+def _code(dynamics: Dynamics, control: Control, contacts, balls, users, jump) -> Array:
+    return jnp.concatenate([contacts, balls, users, jnp.where(jump, FORCE_JUMP, 0)[None]]).astype(int)
+
+
+def _treat(
+    dynamics: Dynamics, method: Method, control: Control, c: Carry, t, q, u, flags: Array, now: Instant, again: Any, jump: Any,
+    start: Any = False,
+) -> Treated:  # fmt: skip
+    """(9), (10), (13): by flags, never by signs read again. ``again``: decide all modes anew; ``now``: before the event."""
+    laws, set_, modes = dynamics.laws, dynamics.laws.set, c.modes
+    n, balls = laws.n_N, set_.count
+    of_contacts, of_balls, of_users = flags[:n], flags[n : n + balls], flags[n + balls :]
+    arrive, leave = of_contacts & ~modes.closed, of_contacts & modes.closed
+    broken, stopped = of_balls & modes.stick, of_balls & ~modes.stick
+    users = jnp.where(of_users, EVENT, 0)
+    la_F = dynamics.split(now.la).F
+
+    def soft():
+        """Forces are continuous: this mode alone."""
+        closed = modes.closed & ~leave
+        stick = modes.stick & ~broken & laws.of_balls(closed)
+        direction = jnp.where(set_.expand(broken), -set_.direction(la_F), modes.direction)
+        new = _slip_modes(dynamics, closed, stick, broken, direction)
+        code = _code(dynamics, control, jnp.where(leave, LIFT_OFF, 0), jnp.where(broken, SLIP, 0), users, False)
+        return Treated(u, jnp.zeros(dynamics.n_y), new, code, RESULTS.successful, jnp.asarray(False))
+
+    def hard():
+        at, rates, accelerations = now.at, now.rates, dynamics.split(now.accelerations)
+        g_dot = dynamics.split(rates).N
+        quick = _bounces_too_low(dynamics, control, c, t, at, g_dot, accelerations.N, arrive)
+        # Newton's impact law for what arrives; what is closed bears it.
+        bouncing = dynamics.rows.join(
+            jnp.zeros(dynamics.rows.g), jnp.zeros(dynamics.rows.gamma), jnp.where(arrive & ~quick, g_dot, 0.0),
+            jnp.where(set_.expand(laws.of_balls(arrive | modes.closed, False)), dynamics.split(rates).F, 0.0),
+        )  # fmt: skip
+        impact = jnp.any(arrive)
+        problem = impact_problem(dynamics, at, u, bouncing, arrive | modes.closed, jnp.zeros(dynamics.n_y), 0.0)
+        out = method.solver.solve(problem, u, jnp.zeros(dynamics.n_y))
+        u1, P = jnp.where(impact, out.x, u), jnp.where(impact, out.y, 0.0)
+        how = RESULTS.where(impact, out.result, RESULTS.successful)
+        after = dynamics.split(at.velocities(u1))
+        zero = dynamics.split(QUIET * at.scales(jnp.abs(u) + jnp.abs(u1)).cancelling(P) + 2.0 * out.tolerance)
+        bears = jnp.where(impact, (arrive | modes.closed) & (jnp.abs(after.N) <= zero.N), modes.closed)
+        slow = set_.norm(after.F) <= set_.largest(zero.F)
+        # A constant reservoir has no share in an impact: what it did it does.
+        still = jnp.where(impact & ~laws.constant, slow, jnp.where(start, slow, modes.stick) | stopped)
+        still = still & carried(dynamics, bears)
+        clamped = _slip_modes(dynamics, bears, still, jnp.zeros_like(still), set_.direction(after.F))
+        u2 = Once(smallest=False).solve(projected(dynamics, at, u1, clamped), u1, jnp.zeros(dynamics.n_y)).x
+        accelerated = acceleration_level(dynamics, t, q, u2, bears, still, method.solver)
+        rest = dynamics.acceleration_rest(t, q, u2)
+        acceleration = dynamics.split(at.W.T @ accelerated.x + rest)
+        scales = at._replace(chi=rest).scales(accelerated.x)
+        quiet = dynamics.split(QUIET * scales.cancelling(accelerated.y) + 2.0 * accelerated.tolerance)
+        closed = bears & (jnp.abs(acceleration.N) <= quiet.N)
+        stick = still & laws.of_balls(closed) & (set_.norm(acceleration.F) <= set_.largest(quiet.F))
+        starting = still & ~stick
+        direction = set_.direction(jnp.where(set_.expand(starting), acceleration.F, dynamics.split(at.velocities(u2)).F))
+        new = _slip_modes(dynamics, closed, stick, starting, direction)
+        bounced = jnp.where(arrive, jnp.where(quick, ACCUMULATION, IMPACT), 0)
+        contacts = jnp.where(modes.closed & ~closed, LIFT_OFF, bounced)
+        had, has = carried(dynamics, modes.closed), carried(dynamics, closed)
+        turned = set_.dot(direction, modes.direction) < 0.0
+        changed = jnp.where(stick & ~modes.stick, STICK, jnp.where(modes.stick & ~stick, SLIP, 0))
+        changed = jnp.where(~stick & ~modes.stick & turned & (set_.dot(direction, direction) > 0), REVERSAL, changed)
+        of_balls = jnp.where(had & has, changed, 0)
+        code = _code(dynamics, control, contacts, of_balls, users, jump)
+        unsolved = RESULTS.where(how == RESULTS.successful, accelerated.result, how)
+        return Treated(u2, P, new, code, unsolved, impact)
+
+    return jax.lax.cond(jnp.any(arrive) | jnp.any(stopped) | again | jump, hard, soft)
+
+
+def _bounces_too_low(dynamics: Dynamics, control: Control, c: Carry, t, at: Directions, g_dot, g_ddot, arrive) -> Array:
+    """(13): contacts whose next flight would be shorter than dt_zeno, or lower than the tolerance; they do not bounce."""
+    fall = jnp.where(g_ddot < 0.0, -g_ddot, jnp.nan)
+    terms = dynamics.gap_terms[dynamics.rows.g :]
+    eps = jnp.finfo(float).eps
+    height = jnp.maximum(0.1 * (control.atol + control.rtol * terms), 1e3 * eps * terms)
+    shortest = jnp.sqrt(8.0 * height / fall)
+    floor = jnp.sqrt(8e3 * eps * terms / fall)
+    zeno = jnp.where(jnp.isfinite(control.dt_zeno), jnp.maximum(control.dt_zeno, floor), shortest)
+    low = 2.0 * dynamics.laws.e_N * jnp.abs(g_dot) / fall < zeno
+    bounces = dynamics.laws.e_N > 0.0
+    zeno = jnp.where(jnp.isfinite(zeno), zeno, control.dt_zeno)
+    often = t - c.impacts[0] < jnp.max(jnp.where(arrive, zeno, 0.0), initial=0.0)
+    return held(arrive & bounces & (low | often))
+
+
+# -- one attempt ---------------------------------------------------------------------------------------------------------------
+def _weights(method: Any) -> tuple[np.ndarray, float, float]:
+    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g and the exponent.
+
+    Radau: gamma_0 (f(t_n) - P'(t_n)), P' through the stages: the embedded method of order s, gamma_0 = 1/|eigenvalue of A^-1|.
+    Lobatto IIIC, whose first stage is at t_n: Q_1 - q_n = sum_j a_1j f_j.
+    """
+    tableau = method.tableau
+    if tableau.c[0] == 0.0:
+        return tableau.A[0], 0.0, 1.0 / tableau.stages
+    gamma_0 = 1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(tableau.A))).min()
+    c = tableau.c
+    at_0 = np.array([np.prod([-c[j] / (c[i] - c[j]) for j in range(len(c)) if j != i]) for i in range(len(c))])
+    return -gamma_0 * at_0, gamma_0, 1.0 / (tableau.stages + 1)
+
+
+def _error(control: Control, x0: Array, x1: Array, error: Array) -> tuple[Array, int]:
+    scale = control.atol + control.rtol * jnp.maximum(jnp.abs(x0), jnp.abs(x1))
+    return jnp.sum((error / scale) ** 2), x0.shape[0]
+
+
+def _stop_in_space(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant, dt) -> tuple[GivenModes, Array]:
+    """(12): a ball that will stop slips along a line once the rest of its way is straight; until then steps are short."""
+    set_ = dynamics.laws.set
+    if set_.largest_dimension <= 1:
+        return modes, jnp.asarray(jnp.inf)
+    gamma, rate = dynamics.split(now.rates).F, dynamics.split(now.accelerations).F
+    speed, along = set_.norm(gamma), set_.direction(gamma)
+    slows = -set_.dot(along, rate)
+    slips = carried(dynamics, modes.closed) & ~modes.stick & ~modes.starting & (set_.dot(along, along) > 0)
+    tau = jnp.where(slips & (slows > 0.0), speed / jnp.where(slows > 0.0, slows, 1.0), jnp.inf)
+    across = set_.norm(rate + set_.expand(slows) * along)
+    tolerance = control.atol + control.rtol * dt * speed
+    straight = slips & jnp.isfinite(tau) & (across * tau**2 / 2.0 < 0.1 * tolerance)
+    intervals = jnp.asarray(np.array(set_.dimensions) == 1)
+    frozen = intervals | held(straight)
+    direction = jnp.where(set_.expand(frozen & ~intervals & slips), along, modes.direction)
+    free = slips & ~frozen
+    return modes._replace(frozen=frozen, direction=direction), held(jnp.min(jnp.where(free, tau / 2.0, jnp.inf)))
+
+
+class Kept(NamedTuple):
+    """What an attempt leaves: up to two rows and one time of events."""
+
+    first: Row
+    keep_first: Array
+    second: Row
+    keep_second: Array
+    event: Happened
+    keep_event: Array
+
+
+def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> tuple[Carry, Kept]:  # noqa: PLR0914, PLR0915
+    stops = jnp.asarray(dynamics.system.switching_times, dtype=float).reshape(-1)
+    reachable = (stops > c.t + 1e-12 * control.dt_max) & (stops < control.t1)
+    stop = held(jnp.minimum(control.t1, jnp.min(jnp.where(reachable, stops, jnp.inf), initial=jnp.inf)))
+
+    # (1), (12)
+    now = instant(dynamics, c.t, c.q, c.u, c.modes)
+    modes, shorter = _stop_in_space(dynamics, control, c.modes, now, c.length)
+    modes = pick(c.search.on, c.modes, modes)
+    moved = modes._replace(starting=jnp.zeros_like(modes.starting))
+    rest = held(stop - c.t)
+    length = jnp.where(c.search.on, c.length, jnp.minimum(c.length, jnp.maximum(shorter, TINY * c.dt)))
+    # The last steps are alike, and none is a crumb; steps of one size end as they do without events.
+    crumb = jnp.where(control.fixed, 1e-3, 1e-2) * length
+    lands = rest <= length + crumb
+    length = jnp.where(~lands & ~control.fixed & ~c.search.on & (rest < 2.0 * length), rest / 2.0, length)
+    lands = lands & ~c.search.on | (c.search.on & (length >= rest))
+    # A step up to a jump of the forces ends a hair before it: what they are then belongs to the next.
+    hair = jnp.where(stop < control.t1, 8.0 * jnp.finfo(float).eps * jnp.abs(stop), 0.0)
+    dt = jnp.where(lands, stop - hair - c.t, held(length))
+
+    # (2)
+    start = held((dynamics, c.t, dt, c.q, c.u, moved))
+    step = trial(method, (SemismoothNewton(), Once(smallest=False)), *start, held(now))
+    h, now_ = held(dt), held(now)
+    t_end = held(c.t) + h
+
+    # (3): rates of the stages and of the end, from their states
+    nodes = np.append(method.tableau.c, 1.0)  # type: ignore[attr-defined]
+    Q, U = jnp.concatenate([step.Q, step.q[None]]), jnp.concatenate([step.U, step.u[None]])
+    held_dynamics = start[0]
+    here = jax.lax.map(
+        lambda x: instant(held_dynamics, x[0], x[1], x[2], held(moved)), (held(c.t) + nodes * h, Q, U)
+    )
+    end = jax.tree.map(lambda a: a[-1], here)
+    weights, of_start, exponent = _weights(method)
+    errors = [
+        h * (of_start * f0 + jnp.asarray(weights) @ f[:-1]) for f0, f in ((now_.q_dot, here.q_dot), (now_.u_dot, here.u_dot))
+    ]
+    q0, u0 = held(c.q), held(c.u)
+    (of_q, n_q), (of_u, n_u) = _error(control, q0, step.q, errors[0]), _error(control, u0, step.u, errors[1])
+    error = jnp.sqrt((of_q + of_u) / (n_q + n_u))
+    solved = step.ok & jnp.all(jnp.isfinite(here.u_dot))
+    error = jnp.where(solved, error, jnp.inf)
+    accurate = solved & ((error <= 1.0) | control.fixed | c.search.on)
+    known = jnp.maximum(error, 1e-16)
+    factor = SAFETY * known**-exponent
+    # Gustafsson's prediction: the error goes on to grow as it did (Hairer, Wanner, Solving ODEs II, section IV.8)
+    predicted = SAFETY * h / c.taken[0] * (c.taken[1] / known**2) ** exponent
+    factor = jnp.where(error <= 1.0, jnp.fmin(factor, predicted), factor)
+    factor = jnp.clip(factor, SHRINK, GROW)
+
+    # (4), (5)
+    a, b = (dense.End.of(held_dynamics, *x) for x in ((held(c.t), q0, u0, now_.u_dot), (t_end, step.q, step.u, end.u_dot)))
+    first = functions(held_dynamics, control, c.sides, held(c.t), q0, u0, held(modes), now_)
+    values = functions(held_dynamics, control, c.sides, t_end, step.q, step.u, held(moved), end)
+    slack = _slack(held_dynamics, control, held(modes), now_)
+    look = _look(held_dynamics, control, held(c)._replace(), held(moved), h, a, b, now_, first, values, slack)
+    slopes = _slopes(held_dynamics, control, modes, end, look.values, h)
+
+    c_, n = c.search, dynamics.laws.n_N
+    target = jnp.where(c_.on, c_.target, look.which)
+    at_target, slope = values[target], slopes[target]
+    secant = (at_target - c_.value) / jnp.where(h == c_.length, jnp.inf, h - c_.length)
+    kinematic = (target < n) & ~modes.closed[jnp.minimum(target, max(n - 1, 0))] if n else jnp.asarray(False)
+    slope = jnp.where(c_.on & (c_.tries >= 2) & ~kinematic & (secant < 0.0), secant, slope)
+    away = at_target / jnp.where(slope < 0.0, -slope, jnp.nan)  # time until the root, by Newton
+    sharp = SHARP * c.dt + 4.0 * jnp.finfo(float).eps * jnp.abs(t_end)
+    stale = (c_.tries >= 3) & (jnp.abs(away) < 1e-9 * c.dt) & (jnp.abs(at_target) > 0.25 * jnp.abs(c_.value))
+    there = c_.on & ((jnp.abs(away) <= sharp) | stale | ((c_.tries >= LONGEST_SEARCH) & (jnp.abs(away) <= 1e-6 * c.dt)))
+    # others that come earlier
+    earlier = look.found & (look.where < 1.0 - TOGETHER) & ~((look.which == target) & there)
+
+    tiny = held(h) <= TINY * c.dt
+    fails = ~solved
+    rejected = solved & ~accurate
+    # at the start already, or so close to it that no step leads there
+    from_start = look.at_start | (look.found & (look.where * h <= TOGETHER * c.dt))
+    at_start = accurate & (from_start | (look.stuck & tiny))
+    waits = accurate & ~at_start & look.stuck
+    searches = accurate & ~at_start & ~waits & (look.found | c_.on) & ~(there & ~earlier)
+    # the bracket has closed and there is no root: a false alarm of the dense output (6)
+    low = jnp.where(searches & ~look.found, h, jnp.where(c_.on, c_.low, 0.0))
+    high = jnp.where(searches & look.found, h, jnp.where(c_.on, c_.high, h))
+    closed_in = searches & ~look.found & (high - low <= TOGETHER * c.dt)
+    searches = searches & ~closed_in
+    goes_on = accurate & ~at_start & ~waits & ~searches
+    event = goes_on & there
+    undecided = (c.treated >= PATIENCE) | (c_.tries >= 3 * LONGEST_SEARCH)
+
+    # the next length of a search
+    newton = h + away
+    near = c_.on & (jnp.abs(away) < 0.1 * h) & ~earlier
+    guess = jnp.where(near, newton, jnp.where(look.found, look.where * h, newton))
+    inside = (guess > low) & (guess < high)
+    guess = jnp.where(inside, guess, (low + high) / 2.0)
+    new_target = jnp.where(earlier | ~c_.on, look.which, c_.target)
+    search = Search(
+        searches, new_target, low, high, jnp.where(searches, c_.tries + 1, 0), h,
+        jnp.where(new_target == target, at_target, values[new_target]),
+    )  # fmt: skip
+
+    # the step as it was taken, with its derivative
+    q1, u1, P, dt = _taken(
+        (dynamics, c.t, dt, c.q, c.u, modes), held(step), c.sides, target, event, method=method, control=control
+    )
+    t1 = jnp.where(lands & ~event, stop, c.t + dt)
+
+    # (8)
+    together = (values + jnp.minimum(slopes, 0.0) * TOGETHER * c.dt <= 0.0) & (slopes < 0.0)
+    together = together & ~c.ignored & (~c.fresh | jnp.any(look.values > 0.0, axis=0))
+    is_which = jnp.arange(values.shape[0]) == look.which
+    begins = (~c.fresh & ~c.ignored & (first < -slack)) | (is_which & ~c.fresh & look.found)
+    flags = jnp.where(at_start, begins & from_start, event & (together | (jnp.arange(values.shape[0]) == target)))
+    switches = goes_on & lands & (stop < control.t1) & ~event
+    users_wanted = _wanted(control, c.sides)
+    flags = flags & jnp.concatenate([jnp.ones(values.shape[0] - len(control.users), dtype=bool), users_wanted])
+
+    treats = event | at_start | switches
+    at_t, at_q, at_u = pick(at_start, (c.t, c.q, c.u), (t1, q1, u1))
+    before = pick(at_start, (c, now), (c._replace(modes=moved), jax.tree.map(lambda a: a, end)))
+
+    def treat():
+        moved_c, _ = before
+        here = instant(dynamics, at_t, at_q, at_u, moved_c.modes)
+        return _treat(
+            dynamics, method, control, moved_c, at_t, at_q, at_u, flags, here, at_start & ((c.treated > 0) | ~jnp.any(flags)),
+            switches,
+        )
+
+    nothing = Treated(
+        at_u, jnp.zeros(dynamics.n_y), moved, jnp.zeros(values.shape[0] + 1, dtype=int), RESULTS.successful, jnp.asarray(False)
+    )
+    treated = jax.lax.cond(treats, treat, lambda: nothing)
+    failed = treats & (treated.result != RESULTS.successful)
+    lost = (fails & (h <= 1e-3 * TINY * control.dt_max)) | undecided
+    ok = ~failed & ~lost
+    steps_on = goes_on & ok
+    decided = at_start & ok
+
+    # what the next attempt knows
+    changed = (treated.modes.closed != modes.closed) | (treated.modes.closed & flags[:n])
+    balls_changed = (treated.modes.stick != modes.stick) | treated.modes.starting | flags[n : n + dynamics.laws.set.count]
+    renewed = jnp.concatenate([changed | flags[:n], balls_changed, flags[n + dynamics.laws.set.count :]])
+    fresh = jnp.where(treats, renewed, c.fresh & (values <= 0.0))
+    # (11): what is negative though the inclusion has just been solved is for redundant contacts to bear
+    ignored = jnp.where(decided, c.ignored | (~renewed & (first < -slack)), c.ignored & (values < -slack))
+    sides = jnp.where(flags[values.shape[0] - len(control.users) :], -c.sides, c.sides) if control.users else c.sides
+
+    wanted = jnp.where(control.fixed, control.dt, jnp.minimum(jnp.where(c_.on, c.dt, h * factor), control.dt_max))
+    # a step that was cut short says little about the next
+    cut = lands | (length < 0.99 * c.length)
+    wanted = jnp.where(cut & ~control.fixed, jnp.maximum(wanted, jnp.minimum(c.dt, h * GROW)), wanted)
+    new_dt = jnp.where(steps_on, wanted, jnp.where(rejected, h * jnp.minimum(factor, 0.9), c.dt))
+    new_length = jnp.where(
+        searches, guess, jnp.where(waits | fails, h / 4.0, jnp.where(rejected | steps_on, new_dt, c.length))
+    )
+    new_length = jnp.where(decided, jnp.minimum(c.length, new_dt), new_length)
+    flight = _next_flight(dynamics, treated, at_t, at_q)
+    new_length = jnp.where(treated.impact & ~control.fixed, jnp.minimum(new_length, flight), new_length)
+
+    regular = steps_on & ~c_.on & ~treats
+    taken = pick(regular, (h, jnp.maximum(error, 1e-2)), pick(steps_on | decided, (jnp.nan, jnp.nan), c.taken))
+    spent = c.iterations + jnp.stack([s.newton_iterations for s in step.solves])
+    row = c.kept._replace(
+        u_dot=now.u_dot, la=dynamics.percussions(now.la), closed=modes.closed, stick=modes.stick & carried(dynamics, modes.closed)
+    )
+    at_end = Row(
+        t1, q1, u1, dynamics.percussions(P), end.u_dot, dynamics.percussions(end.la), modes.closed,
+        modes.stick & carried(dynamics, modes.closed), end.u_dot, look.quarter, spent,
+    )  # fmt: skip
+    impact = steps_on & treated.impact
+    after = at_end._replace(
+        u=treated.u, P=pick(treated.impact, dynamics.percussions(treated.P), at_end.P),
+        newton_iterations=jnp.where(treated.impact, 0, spent),
+    )  # fmt: skip
+    after = after._replace(t=at_t, q=at_q)
+    kept_row = pick(steps_on, after, c.kept._replace(u=jnp.where(decided, treated.u, c.kept.u)))
+    happens = (treats & ok) & jnp.any(treated.code > 0)
+    ends = jnp.any(flags[values.shape[0] - len(control.users) :] & np.asarray(control.terminal, dtype=bool)) if control.users else False
+    reached = steps_on & ((lands & (stop >= control.t1) & ~event) | ends)
+    new = Carry(
+        jnp.where(steps_on, at_t, c.t), jnp.where(steps_on, at_q, c.q), jnp.where(steps_on | decided, treated.u, c.u),
+        pick(steps_on | decided, treated.modes, c.modes), jnp.where(steps_on | decided, fresh, c.fresh),
+        jnp.where(steps_on | decided, ignored, c.ignored), jnp.where(steps_on, sides, c.sides), new_dt, taken, new_length,
+        pick(ok, search, c.search), jnp.where(impact, jnp.append(c.impacts[1:], at_t), c.impacts),
+        jnp.where(steps_on & ~tiny, 0, c.treated + decided), kept_row, c.attempts + 1, c.steps + steps_on,
+        c.events + jnp.where(happens, jnp.sum(treated.code > 0), 0), _smallest(dynamics, modes, look, c.smallest_gap, steps_on),
+        jnp.where(steps_on, 0, spent), reached, jnp.asarray(False),
+        RESULTS.where(failed, treated.result, unless(~lost, RESULTS.modes_undecided)),
+    )  # fmt: skip
+    # One more round to keep the last row with its forces.
+    over = c._replace(finished=jnp.asarray(True))
+    out = pick(c.last, over, new)
+    kept = Kept(
+        row, steps_on | c.last, at_end, impact & ~c.last, Happened(at_t, treated.code), happens & ~c.last
+    )
+    return out, kept
+
+
+def _wanted(control: Control, sides: Array) -> Array:
+    """Whether a user's function counts when it falls through zero on this side: rising or falling, as asked."""
+    directions = jnp.asarray(np.array(control.directions, dtype=float))
+    return (directions == 0.0) | (directions == -sides)
+
+
+def _smallest(dynamics: Dynamics, modes: GivenModes, look: Look, smallest: Array, taken: Array) -> Array:
+    n = dynamics.laws.n_N
+    open_gaps = jnp.where(modes.closed, jnp.inf, look.values[:, :n])
+    return jnp.where(taken, jnp.minimum(smallest, jnp.min(open_gaps, initial=jnp.inf)), smallest)
+
+
+def _next_flight(dynamics: Dynamics, treated: Treated, t, q) -> Array:
+    """A little longer than the shortest flight that begins, if it is as after a throw."""
+    return jnp.asarray(jnp.inf)
+
+
+def _first_length(control: Control, q, u, now: Instant, order: float) -> Array:
+    """Hairer, Norsett, Wanner, Solving ODEs I, section II.4, with the derivatives that are at hand."""
+    scales = control.atol + control.rtol * jnp.abs(q), control.atol + control.rtol * jnp.abs(u)
+
+    def size(a, b):
+        return jnp.sqrt((jnp.sum((a / scales[0]) ** 2) + jnp.sum((b / scales[1]) ** 2)) / (a.shape[0] + b.shape[0]))
+
+    x, f = size(q, u), size(now.q_dot, now.u_dot)
+    rough = jnp.where((x > 1e-5) & (f > 1e-5), 0.01 * x / f, 1e-6)
+    fine = (0.01 / jnp.maximum(f, 1e-15)) ** order
+    guess = jnp.minimum(100.0 * rough, jnp.maximum(fine, rough))
+    return jnp.where(control.fixed, control.dt, jnp.clip(guess, 1e-9 * control.dt_max, control.dt_max))
+
+
+def _first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Array, u: Array) -> tuple[Carry, Happened]:
+    """Modes of the start; what arrives there has its impact there."""
+    from .derive import Situation
+
+    laws, set_ = dynamics.laws, dynamics.laws.set
+    at = Situation.of(*held((dynamics, t0, q, u)))
+    g_dot = dynamics.split(at.at.velocities(held(u))).N
+    slow = dynamics.split(at.near.velocity).N
+    touching = at.gaps[dynamics.rows.g :] <= at.near.closed[dynamics.rows.g :]
+    arrive = touching & (g_dot < -slow)
+    closed = touching & (jnp.abs(g_dot) <= slow)
+    none = jnp.zeros(set_.count, dtype=bool)
+    gamma_F = dynamics.gamma_F(t0, q, u)
+    slips = set_.norm(held(gamma_F)) > set_.largest(dynamics.split(at.near.velocity).F)
+    modes = _slip_modes(dynamics, closed, ~slips, none, set_.direction(gamma_F))
+    sides = jnp.where(held(_users(control, t0, q, u)) < 0.0, -1.0, 1.0)
+    count = laws.n_N + set_.count + len(control.users)
+    flags = jnp.zeros(count, dtype=bool).at[: laws.n_N].set(arrive)
+    now = instant(dynamics, t0, q, u, modes)
+    long_ago = jnp.full(CHATTER, -jnp.inf)
+    zero = jnp.asarray(0)
+    blank_search = Search(jnp.asarray(False), zero, jnp.zeros(()), jnp.zeros(()), zero, jnp.zeros(()), jnp.zeros(()))
+    nothing = dynamics.percussions(jnp.zeros(dynamics.n_y))
+    iterations = jnp.zeros(2, dtype=int)
+    kept = Row(
+        t0, q, u, nothing, now.u_dot, dynamics.percussions(now.la), modes.closed, modes.stick, now.u_dot, now.u_dot, iterations
+    )
+    c = Carry(
+        t0, q, u, modes, jnp.zeros(count, dtype=bool), jnp.zeros(count, dtype=bool), sides, jnp.ones(()),
+        (jnp.asarray(jnp.nan), jnp.asarray(jnp.nan)), jnp.ones(()), blank_search, long_ago, zero, kept, zero, zero, zero, jnp.asarray(jnp.inf), iterations,
+        jnp.asarray(False), jnp.asarray(False), RESULTS.successful,
+    )  # fmt: skip
+    out = _treat(dynamics, method, control, c, t0, q, u, flags, now, True, jnp.any(arrive) & False, start=True)
+    modes = out.modes
+    # What changes here is what the start is: only an impact is an event.
+    arrived = jnp.where(jnp.concatenate([arrive, jnp.zeros(count + 1 - laws.n_N, dtype=bool)]), out.code, 0)
+    fresh = jnp.concatenate([touching, out.modes.starting | ~slips, jnp.zeros(len(control.users), dtype=bool)])
+    length = held(_first_length(control, q, out.u, instant(dynamics, t0, q, out.u, modes), _weights(method)[2]))
+    kept = kept._replace(u=out.u)
+    c = c._replace(
+        u=out.u, modes=modes, fresh=fresh, dt=length, length=length, kept=kept, result=out.result, events=jnp.sum(arrived > 0),
+        impacts=jnp.where(jnp.any(arrive), c.impacts.at[-1].set(t0), c.impacts),
+    )  # fmt: skip
+    return c, Happened(t0, arrived)
+
+
+def _buffer(tree: Any, room: int) -> Any:
+    return jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), tree)
+
+
+def _put(kept: Any, n: Array, row: Any) -> Any:
+    return jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, jnp.asarray(x, a.dtype), n, 0), kept, row)
+
+
+def _loop(
+    dynamics: Dynamics, method: Method, control: Control, c: Carry, length: int, room: int, most: Any, both_ways: bool = False
+):
+    """Until ``length`` rows or ``room`` times of events are kept, the end is reached, or so many attempts were made."""
+    slots = c.fresh.shape[0] + 1
+    rows = _buffer(c.kept, length + 2)
+    events = _buffer(Happened(c.t, jnp.zeros(slots, dtype=int)), room + 1)
+    until = c.attempts + most
+
+    def unfinished(state):
+        c, _, _, n, m = state
+        return ~c.finished & (c.result == RESULTS.successful) & (n < length) & (m < room) & (c.attempts < until)
+
+    def advance(state):
+        c, rows, events, n, m = state
+        c, kept = _advance(dynamics, method, control, c)
+        rows = _put(rows, n, kept.first)
+        n = n + kept.keep_first
+        rows = _put(rows, n, kept.second)
+        n = n + kept.keep_second
+        events = _put(events, m, kept.event)
+        return c, rows, events, n, m + kept.keep_event
+
+    zero = jnp.asarray(0)
+    start = c, rows, events, zero, zero
+    if both_ways:  # differentiable: nested loops of known length, with checkpoints
+        return eqxi.while_loop(unfinished, advance, start, max_steps=int(most), kind="bounded")
+    return jax.lax.while_loop(unfinished, advance, start)
+
+
+@eqx.filter_jit
+def begin(system: System, method: Method, control: Control, t0, q: Array, u: Array, key: str):
+    dynamics = Dynamics.of(system, t0, q, u)
+    carry, first = _first(dynamics, method, control, t0, q, u)
+    return strong(dynamics), strong(carry), start_values(dynamics, t0, q, u), strong(first)
+
+
+@compiled
+def chunk(dynamics: Dynamics, method: Method, control: Control, carry: Carry, most, key: str):
+    return _loop(dynamics, method, control, carry, CHUNK, CHUNK, most)
+
+
+@eqx.filter_jit
+def whole(system: System, method: Method, control: Control, t0, q: Array, u: Array, n: int, room: int, key: str):
+    """All at once, for tracing."""
+    dynamics = Dynamics.of(system, t0, q, u)
+    ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
+    carry, first = _first(dynamics, method, control, t0, q, u)
+    carry = carry._replace(result=unless(ok, RESULTS.inconsistent_start))
+    out = _loop(dynamics, method, control, carry, n, room, 4 * n, both_ways=True)
+    return *out, first
