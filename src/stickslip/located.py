@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from . import dense
 from .compiling import compiled
-from .derive import Directions, Dynamics
+from .derive import Dynamics, Situation
 from .events import ACCUMULATION, EVENT, FORCE_JUMP, IMPACT, LIFT_OFF, REVERSAL, SLIP, STICK
 from .initial import acceleration_level
 from .loop import CHUNK
@@ -30,6 +30,7 @@ from .system import System
 from .trees import held, pick, strong
 from .validate import start_is_consistent, start_values
 
+DEBUG = False
 SAMPLES = np.array([1 / 64, 1 / 8, dense.QUARTER, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 1.0])  # where a step is looked at
 AT_QUARTER = 2
 REFINEMENTS = 10  # of a root on the dense output
@@ -74,13 +75,7 @@ class Row(NamedTuple):
     u_dot_before: Array  # at the end of that step,
     u_dot_quarter: Array  # and a quarter through it
     newton_iterations: Array  # since the row before
-
-
-class Happened(NamedTuple):
-    """Events of one time."""
-
-    t: Array
-    code: Int[Array, " slots"]  # what, for every event function, and one place for what belongs to none
+    code: Int[Array, " slots"]  # events here: of every function, and one place for what belongs to none
 
 
 class Search(NamedTuple):
@@ -108,6 +103,8 @@ class Carry(NamedTuple):
     length: Array  # of the next attempt
     search: Search
     impacts: Float[Array, " CHATTER"]  # times of the last ones
+    due: Bool[Array, " functions"]  # events of the start
+    begins: Bool[Array, ""]  # modes of the start are to be decided
     treated: Int[Array, ""]  # times without a step in between
     kept: Row  # of the state reached, without forces
     attempts: Int[Array, ""]
@@ -201,7 +198,7 @@ def _look(
 
     def look(state):
         """First the samples but for the last, which is known; then the root between two of them, by regula falsi."""
-        k, values, quarter, low, high, f_low, f_high, which, found = state
+        k, values, quarter, low, high, f_low, f_high, side, which, found = state
         sampling = k < count - 1
         between = jnp.where(f_low > f_high, low + (high - low) * f_low / (f_low - f_high), (low + high) / 2.0)
         x = jnp.where(sampling, jnp.asarray(SAMPLES)[jnp.minimum(k, count - 1)], between)
@@ -217,24 +214,26 @@ def _look(
             fall = before / jnp.where(before > after, before - after, 1.0)
             which = jnp.argmin(jnp.where(over[row], fall, jnp.inf))
             low, high = grid[jnp.maximum(row - 1, 0)], grid[row]
-            return low, high, jnp.maximum(before[which], 0.0), after[which], which, jnp.any(over)
+            return low, high, jnp.maximum(before[which], 0.0), after[which], jnp.asarray(0), which, jnp.any(over)
 
         def refine():
             f = value[which]
             positive = f > 0.0
-            # Illinois: the value at the end that stays is halved
-            f_low_, f_high_ = jnp.where(positive, f, f_low / 2.0), jnp.where(positive, f_high / 2.0, f)
-            return jnp.where(positive, x, low), jnp.where(positive, high, x), f_low_, f_high_, which, found
+            # Illinois: the value at an end that stays for the second time is halved
+            staying = jnp.where(side == jnp.where(positive, 1, -1), 0.5, 1.0)
+            f_low_, f_high_ = jnp.where(positive, f, staying * f_low), jnp.where(positive, staying * f_high, f)
+            ends = jnp.where(positive, x, low), jnp.where(positive, high, x)
+            return *ends, f_low_, f_high_, jnp.where(positive, 1, -1), which, found
 
-        kept = low, high, f_low, f_high, which, found
+        kept = low, high, f_low, f_high, side, which, found
         ends = jax.lax.cond(k == count - 2, begin, lambda: jax.lax.cond(sampling, lambda: kept, refine))
         return k + 1, values, quarter, *ends
 
     n = first.shape[0]
     values = jnp.zeros((count + 2, n)).at[0].set(first).at[count].set(last)
     zero, none = jnp.zeros(()), jnp.asarray(0)
-    start = none, values, jnp.zeros_like(a.u), zero, zero, zero, zero, none, jnp.asarray(False)
-    _, values, quarter, low, high, f_low, f_high, which, found = jax.lax.while_loop(go_on, look, start)
+    start = none, values, jnp.zeros_like(a.u), zero, zero, zero, zero, none, none, jnp.asarray(False)
+    _, values, quarter, low, high, f_low, f_high, _, which, found = jax.lax.while_loop(go_on, look, start)
     values = values[: count + 1]
     over = crossed(values)
     stuck = jnp.any(armed & c.fresh & (last < -slack) & ~jnp.any(values[1:] > 0.0, axis=0))
@@ -319,23 +318,24 @@ def _treat(
         return Treated(u, jnp.zeros(dynamics.n_y), new, code, RESULTS.successful, jnp.asarray(False))
 
     def hard():
-        at, rates, accelerations = now.at, now.rates, dynamics.split(now.accelerations)
+        at, rates = now.at, now.rates
         g_dot = dynamics.split(rates).N
-        quick = _bounces_too_low(dynamics, control, c, t, at, g_dot, accelerations.N, arrive)
+        end = _accumulates(dynamics, control, c, t, q, now, arrive)
+        quick, touching = end.quick, arrive | end.near | modes.closed
         # Newton's impact law for what arrives; what is closed bears it.
         bouncing = dynamics.rows.join(
             jnp.zeros(dynamics.rows.g), jnp.zeros(dynamics.rows.gamma), jnp.where(arrive & ~quick, g_dot, 0.0),
-            jnp.where(set_.expand(laws.of_balls(arrive | modes.closed, False)), dynamics.split(rates).F, 0.0),
+            jnp.where(set_.expand(laws.of_balls(touching, False)), dynamics.split(rates).F, 0.0),
         )  # fmt: skip
         impact = jnp.any(arrive)
-        problem = impact_problem(dynamics, at, u, bouncing, arrive | modes.closed, jnp.zeros(dynamics.n_y), 0.0)
+        problem = impact_problem(dynamics, at, u, bouncing, touching, jnp.zeros(dynamics.n_y), 0.0)
         out = method.solver.solve(problem, u, jnp.zeros(dynamics.n_y))
         u1, P = jnp.where(impact, out.x, u), jnp.where(impact, out.y, 0.0)
         how = RESULTS.where(impact, out.result, RESULTS.successful)
         after = dynamics.split(at.velocities(u1))
         zero = dynamics.split(QUIET * at.scales(jnp.abs(u) + jnp.abs(u1)).cancelling(P) + 2.0 * out.tolerance)
-        bears = jnp.where(impact, (arrive | modes.closed) & (jnp.abs(after.N) <= zero.N), modes.closed)
-        slow = set_.norm(after.F) <= set_.largest(zero.F)
+        bears = jnp.where(impact, touching & ((jnp.abs(after.N) <= zero.N) | end.endless), modes.closed)
+        slow = set_.norm(after.F) <= jnp.where(end.endless & impact, end.speed, set_.largest(zero.F))
         # A constant reservoir has no share in an impact: what it did it does.
         still = jnp.where(impact & ~laws.constant, slow, jnp.where(start, slow, modes.stick) | stopped)
         still = still & carried(dynamics, bears)
@@ -344,7 +344,7 @@ def _treat(
         accelerated = acceleration_level(dynamics, t, q, u2, bears, still, method.solver)
         rest = dynamics.acceleration_rest(t, q, u2)
         acceleration = dynamics.split(at.W.T @ accelerated.x + rest)
-        scales = at._replace(chi=rest).scales(accelerated.x)
+        scales = at._replace(chi=rest).scales(jnp.abs(now.k) + jnp.abs(accelerated.x))
         quiet = dynamics.split(QUIET * scales.cancelling(accelerated.y) + 2.0 * accelerated.tolerance)
         closed = bears & (jnp.abs(acceleration.N) <= quiet.N)
         stick = still & laws.of_balls(closed) & (set_.norm(acceleration.F) <= set_.largest(quiet.F))
@@ -365,20 +365,36 @@ def _treat(
     return jax.lax.cond(jnp.any(arrive) | jnp.any(stopped) | again | jump, hard, soft)
 
 
-def _bounces_too_low(dynamics: Dynamics, control: Control, c: Carry, t, at: Directions, g_dot, g_ddot, arrive) -> Array:
-    """(13): contacts whose next flight would be shorter than dt_zeno, or lower than the tolerance; they do not bounce."""
+class Accumulation(NamedTuple):
+    quick: Bool[Array, " n_N"]  # arrives, but does not bounce
+    near: Bool[Array, " n_N"]  # counts as arrived
+    endless: Bool[Array, ""]  # no end to it: what is left of the velocities is taken away
+    speed: Float[Array, ""]  # that is as good as none
+
+
+def _accumulates(dynamics: Dynamics, control: Control, c: Carry, t, q, now: Instant, arrive: Array) -> Accumulation:
+    """(13): a flight shorter than dt_zeno, or lower than the tolerance, is none.
+
+    Contacts may also hand an impact to and fro, with or without bouncing: after some impacts within such a time all that are
+    so near come to rest.
+    """
+    terms, eps, n = dynamics.gap_terms[dynamics.rows.g :], jnp.finfo(float).eps, dynamics.laws.n_N
+    g_dot, g_ddot = dynamics.split(now.rates).N, dynamics.split(now.accelerations).N
     fall = jnp.where(g_ddot < 0.0, -g_ddot, jnp.nan)
-    terms = dynamics.gap_terms[dynamics.rows.g :]
-    eps = jnp.finfo(float).eps
-    height = jnp.maximum(0.1 * (control.atol + control.rtol * terms), 1e3 * eps * terms)
-    shortest = jnp.sqrt(8.0 * height / fall)
-    floor = jnp.sqrt(8e3 * eps * terms / fall)
-    zeno = jnp.where(jnp.isfinite(control.dt_zeno), jnp.maximum(control.dt_zeno, floor), shortest)
-    low = 2.0 * dynamics.laws.e_N * jnp.abs(g_dot) / fall < zeno
-    bounces = dynamics.laws.e_N > 0.0
-    zeno = jnp.where(jnp.isfinite(zeno), zeno, control.dt_zeno)
-    often = t - c.impacts[0] < jnp.max(jnp.where(arrive, zeno, 0.0), initial=0.0)
-    return held(arrive & bounces & (low | often))
+    usual = dynamics.split(jnp.sqrt(now.at.G)).N * dynamics.energy_norm(now.k)  # what forces can do to a gap
+    lowest = 1e3 * eps * terms  # lower ones drown in round-off
+
+    def height(acceleration):
+        asked = control.dt_zeno**2 * acceleration / 8.0
+        return jnp.maximum(jnp.where(jnp.isfinite(control.dt_zeno), asked, 0.1 * (control.atol + control.rtol * terms)), lowest)
+
+    low = 2.0 * dynamics.laws.e_N * jnp.abs(g_dot) / fall < jnp.sqrt(8.0 * height(fall) / fall)
+    time = jnp.sqrt(8.0 * height(usual) / jnp.where(usual > 0.0, usual, jnp.inf))
+    endless = t - c.impacts[0] < jnp.max(jnp.where(arrive, time, 0.0), initial=0.0)
+    near = endless & ~c.modes.closed & (jnp.asarray(dynamics.system.g_N(t, q)) <= 10.0 * height(usual))
+    quick = arrive & (dynamics.laws.e_N > 0.0) & (low | endless)
+    speed = jnp.max(jnp.sqrt(2.0 * usual * height(usual)), initial=0.0) if n else jnp.zeros(())
+    return held(Accumulation(quick, near, endless, speed))
 
 
 # -- one attempt ---------------------------------------------------------------------------------------------------------------
@@ -418,19 +434,17 @@ def _stop_in_space(dynamics: Dynamics, control: Control, modes: GivenModes, now:
     intervals = jnp.asarray(np.array(set_.dimensions) == 1)
     frozen = intervals | held(straight)
     direction = jnp.where(set_.expand(frozen & ~intervals & slips), along, modes.direction)
-    free = slips & ~frozen
-    return modes._replace(frozen=frozen, direction=direction), held(jnp.min(jnp.where(free, tau / 2.0, jnp.inf)))
+    longest = jnp.where(frozen, 1.1 * tau, tau / 2.0)  # over the stop at once, but not far beyond
+    return modes._replace(frozen=frozen, direction=direction), held(jnp.min(jnp.where(slips & ~intervals, longest, jnp.inf)))
 
 
 class Kept(NamedTuple):
-    """What an attempt leaves: up to two rows and one time of events."""
+    """What an attempt leaves: up to two rows."""
 
     first: Row
     keep_first: Array
     second: Row
     keep_second: Array
-    event: Happened
-    keep_event: Array
 
 
 def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> tuple[Carry, Kept]:  # noqa: PLR0914, PLR0915
@@ -444,6 +458,8 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     modes = pick(c.search.on, c.modes, modes)
     moved = modes._replace(starting=jnp.zeros_like(modes.starting))
     rest = held(stop - c.t)
+    first = functions(held(dynamics), control, c.sides, *held((c.t, c.q, c.u, modes, now)))
+    shorter = jnp.minimum(shorter, _flight(dynamics, *held((c, now))))
     length = jnp.where(c.search.on, c.length, jnp.minimum(c.length, jnp.maximum(shorter, TINY * c.dt)))
     # The last steps are alike, and none is a crumb; steps of one size end as they do without events.
     crumb = jnp.where(control.fixed, 1e-3, 1e-2) * length
@@ -487,7 +503,6 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
 
     # (4), (5)
     a, b = (dense.End.of(held_dynamics, *x) for x in ((held(c.t), q0, u0, now_.u_dot), (t_end, step.q, step.u, end.u_dot)))
-    first = functions(held_dynamics, control, c.sides, held(c.t), q0, u0, held(modes), now_)
     values = functions(held_dynamics, control, c.sides, t_end, step.q, step.u, held(moved), end)
     slack = _slack(held_dynamics, control, held(modes), now_)
     look = _look(held_dynamics, control, held(c)._replace(), held(moved), h, a, b, now_, first, values, slack)
@@ -501,23 +516,27 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     slope = jnp.where(c_.on & (c_.tries >= 2) & ~kinematic & (secant < 0.0), secant, slope)
     away = at_target / jnp.where(slope < 0.0, -slope, jnp.nan)  # time until the root, by Newton
     sharp = SHARP * c.dt + 4.0 * jnp.finfo(float).eps * jnp.abs(t_end)
+    met = c_.on & (jnp.abs(away) <= TOGETHER * c.dt) & (c_.high - c_.low <= 2.0 * sharp)
     stale = (c_.tries >= 3) & (jnp.abs(away) < 1e-9 * c.dt) & (jnp.abs(at_target) > 0.25 * jnp.abs(c_.value))
-    there = c_.on & ((jnp.abs(away) <= sharp) | stale | ((c_.tries >= LONGEST_SEARCH) & (jnp.abs(away) <= 1e-6 * c.dt)))
+    there = c_.on & ((jnp.abs(away) <= sharp) | (jnp.abs(at_target) <= slack[target]) | met | stale | ((c_.tries >= LONGEST_SEARCH) & (jnp.abs(away) <= 1e-6 * c.dt)))
     # others that come earlier
-    earlier = look.found & (look.where < 1.0 - TOGETHER) & ~((look.which == target) & there)
+    earlier = look.found & (look.where < 1.0 - TOGETHER) & (look.which != target)
 
-    tiny = held(h) <= TINY * c.dt
+    if DEBUG:
+        jax.debug.print("   tgt {} val {} slope {} away {} sharp {} there {} met {} stale {} earlier {} found {} where {} which {} stuck {} err {} ok {} vals {} first {}", target, at_target, slope, away, sharp, there, met, stale, earlier, look.found, look.where, look.which, look.stuck, error, solved, values, first)
+    tiny = h <= TINY * c.dt + 16.0 * jnp.finfo(float).eps * jnp.abs(held(c.t))
     fails = ~solved
     rejected = solved & ~accurate
     # at the start already, or so close to it that no step leads there
-    from_start = look.at_start | (look.found & (look.where * h <= TOGETHER * c.dt))
-    at_start = accurate & (from_start | (look.stuck & tiny))
+    from_start = look.at_start | (look.found & (look.where * h <= 1e-3 * TOGETHER * c.dt))
+    at_start = c.begins | (accurate & (from_start | (look.stuck & tiny)))
+    fails, rejected = fails & ~at_start, rejected & ~at_start
     waits = accurate & ~at_start & look.stuck
     searches = accurate & ~at_start & ~waits & (look.found | c_.on) & ~(there & ~earlier)
     # the bracket has closed and there is no root: a false alarm of the dense output (6)
     low = jnp.where(searches & ~look.found, h, jnp.where(c_.on, c_.low, 0.0))
     high = jnp.where(searches & look.found, h, jnp.where(c_.on, c_.high, h))
-    closed_in = searches & ~look.found & (high - low <= TOGETHER * c.dt)
+    closed_in = searches & ~look.found & (high - low <= jnp.maximum(sharp, jnp.minimum(1e-4 * h, 0.1 * away)))
     searches = searches & ~closed_in
     goes_on = accurate & ~at_start & ~waits & ~searches
     event = goes_on & there
@@ -546,7 +565,7 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     together = together & ~c.ignored & (~c.fresh | jnp.any(look.values > 0.0, axis=0))
     is_which = jnp.arange(values.shape[0]) == look.which
     begins = (~c.fresh & ~c.ignored & (first < -slack)) | (is_which & ~c.fresh & look.found)
-    flags = jnp.where(at_start, begins & from_start, event & (together | (jnp.arange(values.shape[0]) == target)))
+    flags = jnp.where(at_start, jnp.where(c.begins, c.due, begins & from_start), event & (together | (jnp.arange(values.shape[0]) == target)))
     switches = goes_on & lands & (stop < control.t1) & ~event
     users_wanted = _wanted(control, c.sides)
     flags = flags & jnp.concatenate([jnp.ones(values.shape[0] - len(control.users), dtype=bool), users_wanted])
@@ -559,16 +578,19 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
         moved_c, _ = before
         here = instant(dynamics, at_t, at_q, at_u, moved_c.modes)
         return _treat(
-            dynamics, method, control, moved_c, at_t, at_q, at_u, flags, here, at_start & ((c.treated > 0) | ~jnp.any(flags)),
-            switches,
-        )
+            dynamics, method, control, moved_c, at_t, at_q, at_u, flags, here,
+            at_start & (c.begins | (c.treated > 0) | ~jnp.any(flags)), switches, c.begins,
+        )  # fmt: skip
 
     nothing = Treated(
         at_u, jnp.zeros(dynamics.n_y), moved, jnp.zeros(values.shape[0] + 1, dtype=int), RESULTS.successful, jnp.asarray(False)
     )
     treated = jax.lax.cond(treats, treat, lambda: nothing)
+    # What changes at the start is what the start is: only an impact is an event.
+    code = jnp.where(c.begins, jnp.where(jnp.append(c.due, False), treated.code, 0), treated.code)
     failed = treats & (treated.result != RESULTS.successful)
-    lost = (fails & (h <= 1e-3 * TINY * control.dt_max)) | undecided
+    shortest = 1e-3 * TINY * control.dt_max + 4.0 * jnp.finfo(float).eps * jnp.abs(c.t)
+    lost = ((fails | rejected | waits) & (h <= shortest)) | undecided
     ok = ~failed & ~lost
     steps_on = goes_on & ok
     decided = at_start & ok
@@ -591,8 +613,6 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
         searches, guess, jnp.where(waits | fails, h / 4.0, jnp.where(rejected | steps_on, new_dt, c.length))
     )
     new_length = jnp.where(decided, jnp.minimum(c.length, new_dt), new_length)
-    flight = _next_flight(dynamics, treated, at_t, at_q)
-    new_length = jnp.where(treated.impact & ~control.fixed, jnp.minimum(new_length, flight), new_length)
 
     regular = steps_on & ~c_.on & ~treats
     taken = pick(regular, (h, jnp.maximum(error, 1e-2)), pick(steps_on | decided, (jnp.nan, jnp.nan), c.taken))
@@ -602,35 +622,37 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     )
     at_end = Row(
         t1, q1, u1, dynamics.percussions(P), end.u_dot, dynamics.percussions(end.la), modes.closed,
-        modes.stick & carried(dynamics, modes.closed), end.u_dot, look.quarter, spent,
+        modes.stick & carried(dynamics, modes.closed), end.u_dot, look.quarter, spent, jnp.zeros_like(code),
     )  # fmt: skip
-    impact = steps_on & treated.impact
+    impact, at_once = steps_on & treated.impact, decided & treated.impact
+    percussions, none = dynamics.percussions(treated.P), jnp.zeros_like(spent)
     after = at_end._replace(
-        u=treated.u, P=pick(treated.impact, dynamics.percussions(treated.P), at_end.P),
-        newton_iterations=jnp.where(treated.impact, 0, spent),
+        t=at_t, q=at_q, u=treated.u, P=pick(treated.impact, percussions, at_end.P),
+        newton_iterations=jnp.where(treated.impact, none, spent), code=code,
     )  # fmt: skip
-    after = after._replace(t=at_t, q=at_q)
-    kept_row = pick(steps_on, after, c.kept._replace(u=jnp.where(decided, treated.u, c.kept.u)))
-    happens = (treats & ok) & jnp.any(treated.code > 0)
+    stays = c.kept._replace(
+        u=jnp.where(decided, treated.u, c.kept.u), P=pick(at_once, percussions, c.kept.P),
+        newton_iterations=jnp.where(at_once, none, c.kept.newton_iterations),
+        code=jnp.where(decided & (code > 0), code, jnp.where(at_once, 0, c.kept.code)),
+    )  # fmt: skip
+    kept_row = pick(steps_on, after, stays)
+    happened = jnp.where(treats & ok, jnp.sum(code > 0), 0)
     ends = jnp.any(flags[values.shape[0] - len(control.users) :] & np.asarray(control.terminal, dtype=bool)) if control.users else False
     reached = steps_on & ((lands & (stop >= control.t1) & ~event) | ends)
     new = Carry(
         jnp.where(steps_on, at_t, c.t), jnp.where(steps_on, at_q, c.q), jnp.where(steps_on | decided, treated.u, c.u),
-        pick(steps_on | decided, treated.modes, c.modes), jnp.where(steps_on | decided, fresh, c.fresh),
+        pick(steps_on | decided, treated.modes, pick(lost | failed, c.modes, modes)), jnp.where(steps_on | decided, fresh, c.fresh),
         jnp.where(steps_on | decided, ignored, c.ignored), jnp.where(steps_on, sides, c.sides), new_dt, taken, new_length,
-        pick(ok, search, c.search), jnp.where(impact, jnp.append(c.impacts[1:], at_t), c.impacts),
-        jnp.where(steps_on & ~tiny, 0, c.treated + decided), kept_row, c.attempts + 1, c.steps + steps_on,
-        c.events + jnp.where(happens, jnp.sum(treated.code > 0), 0), _smallest(dynamics, modes, look, c.smallest_gap, steps_on),
+        pick(ok, search, c.search), jnp.where(impact | at_once, jnp.append(c.impacts[1:], at_t), c.impacts),
+        jnp.zeros_like(c.due), c.begins & ~decided, jnp.where(steps_on & ~tiny, 0, c.treated + decided), kept_row, c.attempts + 1, c.steps + steps_on,
+        c.events + happened, _smallest(dynamics, modes, look, c.smallest_gap, steps_on),
         jnp.where(steps_on, 0, spent), reached, jnp.asarray(False),
         RESULTS.where(failed, treated.result, unless(~lost, RESULTS.modes_undecided)),
     )  # fmt: skip
     # One more round to keep the last row with its forces.
     over = c._replace(finished=jnp.asarray(True))
     out = pick(c.last, over, new)
-    kept = Kept(
-        row, steps_on | c.last, at_end, impact & ~c.last, Happened(at_t, treated.code), happens & ~c.last
-    )
-    return out, kept
+    return out, Kept(row, steps_on | at_once | c.last, at_end, impact & ~c.last)
 
 
 def _wanted(control: Control, sides: Array) -> Array:
@@ -645,9 +667,11 @@ def _smallest(dynamics: Dynamics, modes: GivenModes, look: Look, smallest: Array
     return jnp.where(taken, jnp.minimum(smallest, jnp.min(open_gaps, initial=jnp.inf)), smallest)
 
 
-def _next_flight(dynamics: Dynamics, treated: Treated, t, q) -> Array:
-    """A little longer than the shortest flight that begins, if it is as after a throw."""
-    return jnp.asarray(jnp.inf)
+def _flight(dynamics: Dynamics, c: Carry, now: Instant) -> Array:
+    """After an impact a little more than the time until the contact closes again, as after a throw."""
+    g_dot, g_ddot = dynamics.split(now.rates).N, dynamics.split(now.accelerations).N
+    returns = ~c.modes.closed & c.fresh[: dynamics.laws.n_N] & (g_dot > 0.0) & (g_ddot < 0.0)
+    return 1.1 * jnp.min(jnp.where(returns, -2.0 * g_dot / g_ddot, jnp.inf), initial=jnp.inf)
 
 
 def _first_length(control: Control, q, u, now: Instant, order: float) -> Array:
@@ -664,85 +688,55 @@ def _first_length(control: Control, q, u, now: Instant, order: float) -> Array:
     return jnp.where(control.fixed, control.dt, jnp.clip(guess, 1e-9 * control.dt_max, control.dt_max))
 
 
-def _first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Array, u: Array) -> tuple[Carry, Happened]:
-    """Modes of the start; what arrives there has its impact there."""
-    from .derive import Situation
-
+def _first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Array, u: Array) -> Carry:
+    """The start, with modes that are yet to be decided; what arrives there has its impact there."""
     laws, set_ = dynamics.laws, dynamics.laws.set
     at = Situation.of(*held((dynamics, t0, q, u)))
-    g_dot = dynamics.split(at.at.velocities(held(u))).N
-    slow = dynamics.split(at.near.velocity).N
-    touching = at.gaps[dynamics.rows.g :] <= at.near.closed[dynamics.rows.g :]
-    arrive = touching & (g_dot < -slow)
-    closed = touching & (jnp.abs(g_dot) <= slow)
-    none = jnp.zeros(set_.count, dtype=bool)
-    gamma_F = dynamics.gamma_F(t0, q, u)
-    slips = set_.norm(held(gamma_F)) > set_.largest(dynamics.split(at.near.velocity).F)
+    g_dot, slow, gaps = dynamics.split(at.at.velocities(held(u))).N, dynamics.split(at.near.velocity), dynamics.rows.g
+    touching = at.gaps[gaps:] <= at.near.closed[gaps:]
+    closed, arrive = touching & (jnp.abs(g_dot) <= slow.N), touching & (g_dot < -slow.N)
+    gamma_F, none = dynamics.gamma_F(t0, q, u), jnp.zeros(set_.count, dtype=bool)
+    slips = set_.norm(held(gamma_F)) > set_.largest(slow.F)
     modes = _slip_modes(dynamics, closed, ~slips, none, set_.direction(gamma_F))
     sides = jnp.where(held(_users(control, t0, q, u)) < 0.0, -1.0, 1.0)
-    count = laws.n_N + set_.count + len(control.users)
-    flags = jnp.zeros(count, dtype=bool).at[: laws.n_N].set(arrive)
     now = instant(dynamics, t0, q, u, modes)
-    long_ago = jnp.full(CHATTER, -jnp.inf)
-    zero = jnp.asarray(0)
-    blank_search = Search(jnp.asarray(False), zero, jnp.zeros(()), jnp.zeros(()), zero, jnp.zeros(()), jnp.zeros(()))
-    nothing = dynamics.percussions(jnp.zeros(dynamics.n_y))
-    iterations = jnp.zeros(2, dtype=int)
-    kept = Row(
-        t0, q, u, nothing, now.u_dot, dynamics.percussions(now.la), modes.closed, modes.stick, now.u_dot, now.u_dot, iterations
-    )
-    c = Carry(
-        t0, q, u, modes, jnp.zeros(count, dtype=bool), jnp.zeros(count, dtype=bool), sides, jnp.ones(()),
-        (jnp.asarray(jnp.nan), jnp.asarray(jnp.nan)), jnp.ones(()), blank_search, long_ago, zero, kept, zero, zero, zero, jnp.asarray(jnp.inf), iterations,
-        jnp.asarray(False), jnp.asarray(False), RESULTS.successful,
+    length = held(_first_length(control, q, u, now, _weights(method)[2]))
+    zero, nan, no = jnp.asarray(0), jnp.asarray(jnp.nan), jnp.asarray(False)
+    iterations, others = jnp.zeros(2, dtype=int), jnp.zeros(set_.count + len(control.users), dtype=bool)
+    untouched = jnp.zeros(laws.n_N + others.shape[0], dtype=bool)
+    row = Row(
+        t0, q, u, dynamics.percussions(jnp.zeros(dynamics.n_y)), now.u_dot, dynamics.percussions(now.la), modes.closed,
+        modes.stick, now.u_dot, now.u_dot, iterations, jnp.zeros(untouched.shape[0] + 1, dtype=int),
     )  # fmt: skip
-    out = _treat(dynamics, method, control, c, t0, q, u, flags, now, True, jnp.any(arrive) & False, start=True)
-    modes = out.modes
-    # What changes here is what the start is: only an impact is an event.
-    arrived = jnp.where(jnp.concatenate([arrive, jnp.zeros(count + 1 - laws.n_N, dtype=bool)]), out.code, 0)
-    fresh = jnp.concatenate([touching, out.modes.starting | ~slips, jnp.zeros(len(control.users), dtype=bool)])
-    length = held(_first_length(control, q, out.u, instant(dynamics, t0, q, out.u, modes), _weights(method)[2]))
-    kept = kept._replace(u=out.u)
-    c = c._replace(
-        u=out.u, modes=modes, fresh=fresh, dt=length, length=length, kept=kept, result=out.result, events=jnp.sum(arrived > 0),
-        impacts=jnp.where(jnp.any(arrive), c.impacts.at[-1].set(t0), c.impacts),
+    return Carry(
+        t0, q, u, modes, untouched, untouched, sides, length, (nan, nan), length,
+        Search(no, zero, jnp.zeros(()), jnp.zeros(()), zero, jnp.zeros(()), jnp.zeros(())), jnp.full(CHATTER, -jnp.inf),
+        jnp.concatenate([arrive, others]), jnp.asarray(True), zero, row, zero, zero, zero, jnp.asarray(jnp.inf), iterations,
+        no, no, RESULTS.successful,
     )  # fmt: skip
-    return c, Happened(t0, arrived)
-
-
-def _buffer(tree: Any, room: int) -> Any:
-    return jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), tree)
 
 
 def _put(kept: Any, n: Array, row: Any) -> Any:
     return jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, jnp.asarray(x, a.dtype), n, 0), kept, row)
 
 
-def _loop(
-    dynamics: Dynamics, method: Method, control: Control, c: Carry, length: int, room: int, most: Any, both_ways: bool = False
-):
-    """Until ``length`` rows or ``room`` times of events are kept, the end is reached, or so many attempts were made."""
-    slots = c.fresh.shape[0] + 1
-    rows = _buffer(c.kept, length + 2)
-    events = _buffer(Happened(c.t, jnp.zeros(slots, dtype=int)), room + 1)
+def _loop(dynamics: Dynamics, method: Method, control: Control, c: Carry, length: int, most: Any, both_ways: bool = False):
+    """Until ``length`` rows are kept, the end is reached, or so many attempts were made."""
+    rows = jax.tree.map(lambda a: jnp.zeros((length + 2, *a.shape), a.dtype), c.kept)
     until = c.attempts + most
 
     def unfinished(state):
-        c, _, _, n, m = state
-        return ~c.finished & (c.result == RESULTS.successful) & (n < length) & (m < room) & (c.attempts < until)
+        c, _, n = state
+        return ~c.finished & (c.result == RESULTS.successful) & (n < length) & (c.attempts < until)
 
     def advance(state):
-        c, rows, events, n, m = state
+        c, rows, n = state
         c, kept = _advance(dynamics, method, control, c)
         rows = _put(rows, n, kept.first)
         n = n + kept.keep_first
-        rows = _put(rows, n, kept.second)
-        n = n + kept.keep_second
-        events = _put(events, m, kept.event)
-        return c, rows, events, n, m + kept.keep_event
+        return c, _put(rows, n, kept.second), n + kept.keep_second
 
-    zero = jnp.asarray(0)
-    start = c, rows, events, zero, zero
+    start = c, rows, jnp.asarray(0)
     if both_ways:  # differentiable: nested loops of known length, with checkpoints
         return eqxi.while_loop(unfinished, advance, start, max_steps=int(most), kind="bounded")
     return jax.lax.while_loop(unfinished, advance, start)
@@ -751,21 +745,34 @@ def _loop(
 @eqx.filter_jit
 def begin(system: System, method: Method, control: Control, t0, q: Array, u: Array, key: str):
     dynamics = Dynamics.of(system, t0, q, u)
-    carry, first = _first(dynamics, method, control, t0, q, u)
-    return strong(dynamics), strong(carry), start_values(dynamics, t0, q, u), strong(first)
+    return strong(dynamics), strong(_first(dynamics, method, control, t0, q, u)), start_values(dynamics, t0, q, u), None
 
 
 @compiled
 def chunk(dynamics: Dynamics, method: Method, control: Control, carry: Carry, most, key: str):
-    return _loop(dynamics, method, control, carry, CHUNK, CHUNK, most)
+    return _loop(dynamics, method, control, carry, CHUNK, most)
 
 
 @eqx.filter_jit
-def whole(system: System, method: Method, control: Control, t0, q: Array, u: Array, n: int, room: int, key: str):
-    """All at once, for tracing."""
+def whole(system: System, method: Method, control: Control, t0, q: Array, u: Array, n: int, key: str):
+    """All at once, for tracing: n rows, of which those past the end repeat it."""
     dynamics = Dynamics.of(system, t0, q, u)
     ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
-    carry, first = _first(dynamics, method, control, t0, q, u)
-    carry = carry._replace(result=unless(ok, RESULTS.inconsistent_start))
-    out = _loop(dynamics, method, control, carry, n, room, 4 * n, both_ways=True)
-    return *out, first
+    carry = _first(dynamics, method, control, t0, q, u)._replace(result=unless(ok, RESULTS.inconsistent_start))
+    carry, rows, count = _loop(dynamics, method, control, carry, n, 4 * n + 100, both_ways=True)
+    return carry, _padded(rows, count, n, carry), count
+
+
+def _padded(rows: Row, count: Array, n: int, carry: Carry) -> Row:
+    """Rows past the end: the last one again, without percussions and events; nan after a failure."""
+    last = jnp.maximum(jnp.minimum(jnp.arange(n), count - 1), 0)
+    beyond, failed = jnp.arange(n) >= count, carry.result != RESULTS.successful
+    rows = jax.tree.map(lambda a: a[last], rows)
+
+    def fill(a, value):
+        return jnp.where(beyond.reshape(-1, *[1] * (a.ndim - 1)), value, a)
+
+    quiet = rows._replace(
+        P=jax.tree.map(lambda P: fill(P, 0.0), rows.P), newton_iterations=fill(rows.newton_iterations, 0), code=fill(rows.code, 0)
+    )
+    return jax.tree.map(lambda a: fill(a, jnp.where(failed, jnp.nan, a)) if eqx.is_inexact_array(a) else a, quiet)

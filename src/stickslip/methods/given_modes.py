@@ -63,6 +63,19 @@ class GivenInclusions(StagewiseInclusions):
         lead = self.layout.lead
         return ActiveSet(*(jnp.broadcast_to(a, (*lead, *a.shape)) for a in (self.along.closed, self.along.stick)))
 
+    def residual(self, active, psi, mu):
+        """As above; a ball on an open contact has no friction, stage by stage and exactly."""
+        b, N, F = self.split(super().residual(active, psi, mu))
+        _, _, y_F = self.split(mu - self.offset)
+        return self.layout.join(b, N, jnp.where(self.laws.set.expand(self._bearing(active)), F, y_F))
+
+    def coupled(self, active):
+        b, N, _ = self.split(super().coupled(active))
+        return self.layout.join(b, N, self.laws.set.expand(self._bearing(active)))
+
+    def _bearing(self, active: ActiveSet) -> Array:
+        return active.stick | self.laws.of_balls(active.normal)
+
     def opposed(self, psi, N):
         laws, modes = self.laws, self.along
         slip = self.split(psi)[2] if self.given is None else self.given
