@@ -185,7 +185,7 @@ def _look(
         here = instant(dynamics, t, q, u, modes)
         return functions(dynamics, control, c.sides, t, q, u, modes, here), here.u_dot
 
-    armed, grid = ~c.ignored, jnp.asarray(np.append(0.0, SAMPLES))
+    armed, grid = ~c.ignored & _wanted(dynamics, control, c.sides), jnp.asarray(np.append(0.0, SAMPLES))
 
     def crossed(values):
         """Where functions are negative that were positive before; row 0 is the start."""
@@ -567,8 +567,7 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     begins = (~c.fresh & ~c.ignored & (first < -slack)) | (is_which & ~c.fresh & look.found)
     flags = jnp.where(at_start, jnp.where(c.begins, c.due, begins & from_start), event & (together | (jnp.arange(values.shape[0]) == target)))
     switches = goes_on & lands & (stop < control.t1) & ~event
-    users_wanted = _wanted(control, c.sides)
-    flags = flags & jnp.concatenate([jnp.ones(values.shape[0] - len(control.users), dtype=bool), users_wanted])
+    flags = flags & _wanted(dynamics, control, c.sides)
 
     treats = event | at_start | switches
     at_t, at_q, at_u = pick(at_start, (c.t, c.q, c.u), (t1, q1, u1))
@@ -602,7 +601,10 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     fresh = jnp.where(treats, renewed, c.fresh & (values <= 0.0))
     # (11): what is negative though the inclusion has just been solved is for redundant contacts to bear
     ignored = jnp.where(decided, c.ignored | (~renewed & (first < -slack)), c.ignored & (values < -slack))
-    sides = jnp.where(flags[values.shape[0] - len(control.users) :], -c.sides, c.sides) if control.users else c.sides
+    first_user = values.shape[0] - len(control.users)
+    # One that was not wanted has changed its side unseen.
+    turned = flags[first_user:] | (~at_start & ~_wanted(dynamics, control, c.sides)[first_user:] & (values[first_user:] < 0.0))
+    sides = jnp.where(turned, -c.sides, c.sides)
 
     wanted = jnp.where(control.fixed, control.dt, jnp.minimum(jnp.where(c_.on, c.dt, h * factor), control.dt_max))
     # a step that was cut short says little about the next
@@ -637,14 +639,15 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     )  # fmt: skip
     kept_row = pick(steps_on, after, stays)
     happened = jnp.where(treats & ok, jnp.sum(code > 0), 0)
-    ends = jnp.any(flags[values.shape[0] - len(control.users) :] & np.asarray(control.terminal, dtype=bool)) if control.users else False
-    reached = steps_on & ((lands & (stop >= control.t1) & ~event) | ends)
+    ends = jnp.any(flags[first_user:] & np.array(control.terminal, dtype=bool))
+    reached = (steps_on & lands & (stop >= control.t1) & ~event) | ((steps_on | decided) & ends)
     new = Carry(
         jnp.where(steps_on, at_t, c.t), jnp.where(steps_on, at_q, c.q), jnp.where(steps_on | decided, treated.u, c.u),
         pick(steps_on | decided, treated.modes, pick(lost | failed, c.modes, modes)), jnp.where(steps_on | decided, fresh, c.fresh),
-        jnp.where(steps_on | decided, ignored, c.ignored), jnp.where(steps_on, sides, c.sides), new_dt, taken, new_length,
+        jnp.where(steps_on | decided, ignored, c.ignored), jnp.where(steps_on | decided, sides, c.sides), new_dt, taken, new_length,
         pick(ok, search, c.search), jnp.where(impact | at_once, jnp.append(c.impacts[1:], at_t), c.impacts),
-        jnp.zeros_like(c.due), c.begins & ~decided, jnp.where(steps_on & ~tiny, 0, c.treated + decided), kept_row, c.attempts + 1, c.steps + steps_on,
+        jnp.zeros_like(c.due), c.begins & ~decided, jnp.where(steps_on & ~tiny, 0, c.treated + (decided & ~c.begins)), kept_row,
+        c.attempts + ~c.begins, c.steps + steps_on,
         c.events + happened, _smallest(dynamics, modes, look, c.smallest_gap, steps_on),
         jnp.where(steps_on, 0, spent), reached, jnp.asarray(False),
         RESULTS.where(failed, treated.result, unless(~lost, RESULTS.modes_undecided)),
@@ -655,10 +658,11 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     return out, Kept(row, steps_on | at_once | c.last, at_end, impact & ~c.last)
 
 
-def _wanted(control: Control, sides: Array) -> Array:
-    """Whether a user's function counts when it falls through zero on this side: rising or falling, as asked."""
+def _wanted(dynamics: Dynamics, control: Control, sides: Array) -> Bool[Array, " functions"]:
+    """Functions that count when they fall through zero: a user's rising or falling, as asked."""
     directions = jnp.asarray(np.array(control.directions, dtype=float))
-    return (directions == 0.0) | (directions == -sides)
+    laws = jnp.ones(dynamics.laws.n_N + dynamics.laws.set.count, dtype=bool)
+    return jnp.concatenate([laws, (directions == 0.0) | (directions == -sides)])
 
 
 def _smallest(dynamics: Dynamics, modes: GivenModes, look: Look, smallest: Array, taken: Array) -> Array:

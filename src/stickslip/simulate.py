@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import loop
+from . import located, loop
 from . import stepsize as adjusted
 from .captured import captured
 from .compiling import Ahead
 from .loop import CHUNK, Clock, Row
 from .methods.base import Method, with_solver
+from .located_solution import Located, Printed
 from .progress import Meter, meter
 from .results import RESULTS, SimulationError, first_failure, message, succeeded, unless
 from .rows import Layout
@@ -43,9 +44,9 @@ class _Outcome(NamedTuple):
 
 def simulate(
     system: System,
-    method: Method,
-    q0: Any,
-    u0: Any,
+    method: Method | None = None,
+    q0: Any = None,
+    u0: Any = None,
     *,
     t1: float,
     dt: float | None = None,
@@ -55,8 +56,16 @@ def simulate(
     stepsize: SwitchingPoints | None = None,
     max_steps: int | None = None,
     save_every: int = 1,
+    rtol: float | None = None,
+    atol: float | None = None,
+    locate: bool = False,
+    dt_max: float | None = None,
+    dt_zeno: float | None = None,
+    max_events: int | None = None,
+    t_eval: Any = None,
+    events: Any = (),
 ) -> Solution:
-    """Run a system from (q0, u0) at t0 to t1, with steps dt or a ``stepsize`` that chooses them.
+    """Run a system from (q0, u0) at t0 to t1: with steps dt, with tolerances, or with a ``stepsize`` that chooses them.
 
     Outside of tracing it runs in chunks: a progress bar moves (by default on a terminal, ``progress`` forces
     or forbids it), Ctrl-C returns what is there (and says so; a second one raises), and a failed step ends
@@ -66,15 +75,28 @@ def simulate(
 
     ``save_every=k`` keeps the start, every k-th step of a fixed size and the last one; percussions and iterations of a row
     are then those of all steps since the row before.
+
+    ``rtol`` and ``atol`` (of q and u, as in scipy's solve_ivp) choose the steps and locate impacts, lift-off, stick and slip:
+    the order of the method holds through them (docs/events.md). ``dt`` with ``locate=True`` makes steps of one size between
+    events. ``dt_max`` limits steps; flights shorter than ``dt_zeno`` are not resolved; ``events`` are your own functions
+    (t, q, u) whose zeros are located, with the attributes ``terminal`` and ``direction`` of solve_ivp; ``t_eval`` are the times
+    of the rows to keep. Without a method one that suits the tolerances is taken, see ``sol.method``.
     """
+    located = Located.of(rtol, atol, dt, locate, dt_max, dt_zeno, max_events, t_eval, events, stepsize, save_every)
+    if method is None and located is not None:
+        method = located.suitable()
     if not isinstance(method, Method):
         raise TypeError(f"method must be an instance such as ss.Rattle(), got {method!r}")
     if stepsize is not None and not isinstance(stepsize, SwitchingPoints):
         raise TypeError(f"stepsize must be an ss.SwitchingPoints(...), got {stepsize!r}")
-    if (dt is None) == (stepsize is None):
-        have = "neither dt nor stepsize is" if dt is None else "dt and stepsize are both"
-        raise ValueError(f"{have} given: give dt=... for steps of one size, or stepsize=ss.SwitchingPoints(...)")
-    if dt is not None and method.needs_stepsize:
+    if located is None and (dt is None) == (stepsize is None):
+        have = "neither dt nor stepsize nor rtol and atol are" if dt is None else "dt and stepsize are both"
+        raise ValueError(
+            f"{have} given: give dt=... for steps of one size, rtol=... and atol=..., or stepsize=ss.SwitchingPoints(...)"
+        )
+    if located is not None:
+        located.check(method)
+    elif dt is not None and method.needs_stepsize:
         raise ValueError(
             f"{type(method).__name__}: {method.needs_stepsize}: it needs stepsize=ss.SwitchingPoints(...), not dt"
         )
@@ -89,6 +111,8 @@ def simulate(
     system = as_parameters(system)
     q, u, traced = checked_vectors(system, t0, q0, u0, (method, stepsize))
     times = float(t0), float(t1)
+    if located is not None:
+        return _located(system, method, located, times, q, u, traced, progress, max_steps, throw)
     if stepsize is not None:
         out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, progress, max_steps)
     else:
@@ -184,17 +208,74 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
     return _Outcome(rows, kept.row, first, result, state.rows, float(state.dt), len(kept.t), more)
 
 
+def _located(
+    system, method, asked: Located, times, q, u, traced: bool, progress, max_steps: int | None, throw: bool
+) -> Solution:
+    """Rows from event to event; where modes cannot be decided, printed steps in between."""
+    t0, t1 = times
+    control, key = asked.control(t0, t1), captured(system, method, *asked.events)
+    if traced:
+        if max_steps is None:
+            raise ValueError("max_steps is missing: inside jit, vmap or a derivative, tolerances need a number of rows")
+        state, rows, _ = located.whole(system, method, control, np.asarray(t0), q, u, max_steps, key)
+        result = _unless_finished(state.result, state.finished)
+        if asked.max_events is not None:
+            result = first_failure(result, unless(state.events <= asked.max_events, RESULTS.max_events_reached))
+        return asked.solution(system, method, rows, state, result, max_steps)
+    pieces: list[Any] = []
+    attempts = steps = made = 0
+    smallest, events, printed, at = math.inf, 0, Printed(times), (t0, q, u)
+    with meter(progress, 1000, "thousandths") as bar:
+        while True:
+            run = _Run(
+                (key, type(system), type(method), q.shape, u.shape, "located"),
+                lambda method, at=at: located.begin(system, method, control, np.asarray(at[0]), at[1], at[2], key),
+                lambda dynamics, method, c, size, _: located.chunk(dynamics, method, control, c, np.asarray(2 * size), key),
+                lambda before, after: int(after[2]),
+                lambda c, made=made, events=events: (
+                    bool(c.finished)
+                    or (max_steps is not None and made + int(c.steps) >= max_steps)
+                    or (asked.max_events is not None and events + int(c.events) > asked.max_events)
+                ),
+                lambda c: int(1000 * (float(c.t) - t0) / (t1 - t0)),
+                lambda c: float(c.t),
+            )
+            state, rows, result, _ = _in_chunks(run, method, at[0], bar, check=not pieces)
+            if not bool(state.finished):
+                rows = _joined([rows, jax.tree.map(lambda a: np.asarray(a)[None], state.kept)])
+            pieces.append(rows)
+            attempts, steps = attempts + int(state.attempts), steps + int(state.steps)
+            made, events, smallest = made + int(state.steps), events + int(state.events), min(smallest, float(state.smallest_gap))
+            if result != RESULTS.modes_undecided or not printed.may(float(state.t)):
+                break
+            rows, at, how = printed.steps(system, method, rows, key)
+            if not succeeded(how):
+                break
+            pieces.append(rows)
+    rows = _joined(pieces)
+    if succeeded(result) and not bool(state.finished):
+        over = asked.max_events is not None and events > asked.max_events
+        result = RESULTS.max_events_reached if over else RESULTS.max_steps_reached
+    state = state._replace(attempts=np.asarray(attempts), steps=np.asarray(steps), smallest_gap=np.asarray(smallest))
+    sol = asked.solution(system, method, rows, state, result, None)
+    if throw and not succeeded(result) and result != RESULTS.interrupted:
+        where = f"{type(method).__name__} stopped at t = {float(rows.t[-1]):.6g} after {steps} steps"
+        raise SimulationError(f"{where}: {message(result)}. What came before is in the solution of this error.", sol)
+    return sol
+
+
 def _unless_finished(result: Any, finished: Any) -> Any:
     return first_failure(result, unless(finished, RESULTS.max_steps_reached))
 
 
-def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter, every: int = 1) -> tuple[Any, Any, Any, Any]:
+def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter, every: int = 1, check: bool = True) -> tuple[Any, Any, Any, Any]:
     """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
     ahead = Ahead(run.kind, lambda: run.begin(method)[:2], lambda begun: run.chunk(begun[0], method, begun[1], 0, not retry))
     dynamics, state, values, first = run.begin(method)
-    check_start(values, t0, dynamics.system)
+    if check:
+        check_start(values, t0, dynamics.system)
     ahead.wait()
     chunks: list[Any] = []
     rest: Any = None  # rows of a group that is not complete

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from . import dense
 from .captured import captured
 from .derive import Dynamics
 from .initial import acceleration_level, contact_state
@@ -36,6 +37,7 @@ class Stats(eqx.Module):
     )
     attempts: Any = None  # of adjusted steps: how many were computed,
     steps: Any = None  # and how many of them were kept (rows beyond repeat the last one)
+    smallest_gap: Any = None  # of open contacts, between rows too (where events were located)
 
     @property
     def mode_failures(self) -> Int[Array, " laws"]:
@@ -97,6 +99,12 @@ class Solution(eqx.Module):
     # friction reservoirs: sticking); else None.
     order: Any = None
     state: Any = None
+    # Where events were located: what happened, and rates that `sol(t)` needs. A row has u_dot after its events, and of the step
+    # that ends there u_dot at the end and at a quarter.
+    events: Any = None
+    u_dot: Any = None
+    u_dot_before: Any = None
+    u_dot_quarter: Any = None
 
     @property
     def is_batch(self) -> bool:
@@ -120,6 +128,11 @@ class Solution(eqx.Module):
         """The step that ends at each row; row 0 is zero."""
         xp = np if isinstance(self.t, np.ndarray) else jnp
         return xp.diff(self.t, prepend=self.t[..., :1])
+
+    @property
+    def by_row(self) -> bool:
+        """Whether times may repeat: rows before and after an impact."""
+        return self.u_dot_before is not None
 
     def switching_points(self) -> list[Any]:
         """Where laws switched, of a run with adjusted steps, in the order of time; of a batch a list for each run."""
@@ -184,8 +197,28 @@ class Solution(eqx.Module):
         closed where its gap and gap rate are zero; velocity-level methods, whose gaps drift, say so by P_N > 0 (which
         counts a contact that has just bounced as still closed in the row of its impact).
         """
+        if self.u_dot is not None:
+            ok = (np if isinstance(self.t, np.ndarray) else jnp).isfinite(self.t)
+            return Forces(self.la_g, self.la_gamma, self.la_N, self.la_F, self.u_dot, ok)
         f = _forces_by_percussion if self.method.level == "velocity" else _forces_by_state
         return self._rows(f, "t", "dt", "q", "u", "P_N", "P_F")
+
+    def __call__(self, t: Any) -> tuple[Array, Array]:
+        """(q, u) at a time, or at an array of times, of a run with located events; at an impact those after it.
+
+        Continuous in q, of the order of the method up to order 5 (`stickslip.dense`); never across an impact.
+        """
+        if self.u_dot is None:
+            raise TypeError("sol(t) is there for runs with tolerances, simulate(..., rtol=..., atol=...), or with locate=True")
+        if self.u_dot_before is None:
+            raise TypeError("sol(t): of a run with t_eval=... only the rows asked for were kept")
+        self._single("sol(t)")
+        if isinstance(self.t, np.ndarray):
+            times = np.asarray(t, dtype=float)
+            if not np.all((times >= self.t[0]) & (times <= self.t[-1])):
+                raise ValueError(f"sol(t): t must be between {self.t[0]:g} and {self.t[-1]:g}, got {t}")
+            return jax.tree.map(np.asarray, between(self, times, captured(self.system)))
+        return between(self, jnp.asarray(t, dtype=float), captured(self.system))
 
     def to_xarray(self) -> "Dataset":
         """All arrays as an `xarray.Dataset` with the names and units of the system's ``coordinates`` and ``contacts``."""
@@ -250,3 +283,23 @@ def _forces_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> Forces:
 def _forces(dynamics: Dynamics, t, q, u, closed, may_stick) -> Forces:
     out = acceleration_level(dynamics, t, q, u, closed, may_stick)
     return Forces(*dynamics.percussions(out.y), out.x, out.result == RESULTS.successful)
+
+
+@eqx.filter_jit
+def between(sol: Solution, t: Array, key: str) -> tuple[Array, Array]:
+    """(q, u) at times between the rows; of several rows of one time, after the last."""
+    dynamics = Dynamics.of(sol.system, sol.t[0], jnp.asarray(sol.q[0]), jnp.asarray(sol.u[0]))
+    times, rows = jnp.asarray(sol.t), sol.t.shape[0]
+    columns = [jnp.asarray(a) for a in (sol.q, sol.u, sol.u_dot, sol.u_dot_before, sol.u_dot_quarter)]
+
+    def one(t):
+        k = jnp.clip(jnp.searchsorted(times, t, side="right"), 1, rows - 1)
+        q, u, after, before, quarter = columns
+        a = dense.End.of(dynamics, times[k - 1], q[k - 1], u[k - 1], after[k - 1])
+        b = dense.End.of(dynamics, times[k], q[k], u[k], before[k])
+        dt = times[k] - times[k - 1]
+        x = jnp.where(dt > 0.0, (t - times[k - 1]) / jnp.where(dt > 0.0, dt, 1.0), 1.0)
+        q, u = dense.positions(x, dt, a, b), dense.velocities(x, dt, a, b, quarter[k])
+        return dynamics.normalize(q), u
+
+    return one(t) if t.ndim == 0 else jax.vmap(one)(t)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..laws import ActiveSet
+from ..linalg import solve
 from ..results import RESULTS
 from .problem import Problem, Solve
 
@@ -110,5 +111,5 @@ def _newton_motion(problem: Problem, out: Solve):
 def _exact_motion(problem: Problem, out: Solve):
     """The same where `correct` drops terms: the equations of motion are linearised in full."""
     phi_x, phi_y = jax.jacfwd(problem.phi, argnums=(0, 1))(out.x, out.y)
-    inverse = jnp.linalg.inv(phi_x)
+    inverse = solve(phi_x, jnp.eye(phi_x.shape[0]))
     return -inverse @ phi_y, lambda problem: out.x - inverse @ problem.phi(out.x, out.y)

@@ -1,0 +1,198 @@
+"""Tolerances and events as a user asks for them, and the solution that comes of it."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import loop
+from .events import PRINTED, collected, sources
+from .laws import StackedLaws
+from .located import Control, Row
+from .loop import Clock
+from .methods import RadauIIA
+from .methods.base import Method
+from .methods.projected import CoupledStages
+from .solution import Solution, Stats, between
+from .system import System
+
+PRINTED_STEPS = 20  # at most, where modes cannot be decided
+
+
+class Located(NamedTuple):
+    """What `simulate` was asked for."""
+
+    rtol: float
+    atol: float
+    dt: float | None
+    dt_max: float | None
+    dt_zeno: float | None
+    max_events: int | None
+    t_eval: np.ndarray | None
+    events: tuple[Callable, ...]
+
+    @classmethod
+    def of(
+        cls, rtol, atol, dt, locate, dt_max, dt_zeno, max_events, t_eval, events, stepsize, save_every
+    ) -> "Located | None":
+        """None where steps are of one size without events, or a ``stepsize`` adjusts them."""
+        tolerances = rtol is not None or atol is not None
+        if not tolerances and not locate:
+            extra = {"dt_max": dt_max, "dt_zeno": dt_zeno, "max_events": max_events, "t_eval": t_eval, "events": events or None}
+            for name, value in extra.items():
+                if value is not None:
+                    raise ValueError(f"{name} is for runs with located events: give rtol=... and atol=..., or locate=True with dt")
+            return None
+        if stepsize is not None or (tolerances and dt is not None and not locate):
+            other = "stepsize" if stepsize is not None else "dt"
+            raise ValueError(f"{other} and tolerances are both given: give one of dt=..., stepsize=..., rtol=... and atol=...")
+        if locate and dt is None and not tolerances:
+            raise ValueError("locate=True needs dt=..., or tolerances rtol=... and atol=... instead of both")
+        if save_every != 1:
+            raise ValueError("save_every is for steps of a fixed size without events; t_eval=... says which times to keep")
+        rtol = _number("rtol", rtol, (1e-2 * atol if atol else 1e-8) if atol is None else atol)
+        atol = _number("atol", atol, rtol / 100)
+        if rtol < 10 * np.finfo(float).eps:
+            raise ValueError(f"rtol = {rtol:g} is below what double precision can do; at least 1e-14")
+        for name, value in (("dt_max", dt_max), ("dt_zeno", dt_zeno)):
+            if value is not None:
+                _number(name, value, 1.0)
+        if max_events is not None and max_events < 1:
+            raise ValueError(f"max_events must be at least 1, got {max_events}")
+        functions = (events,) if callable(events) else tuple(events)
+        for f in functions:
+            if not callable(f):
+                raise TypeError(f"events must be functions of (t, q, u), got {f!r}")
+        times = None if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=float))
+        if times is not None and (times.ndim != 1 or np.any(np.diff(times) < 0) or not np.all(np.isfinite(times))):
+            raise ValueError("t_eval must be times in ascending order")
+        return cls(rtol, atol, None if dt is None else float(dt), dt_max, dt_zeno, max_events, times, functions)
+
+    def suitable(self) -> Method:
+        return RadauIIA(2 if self.rtol > 1e-4 else 3 if self.rtol > 1e-7 else 5)
+
+    def check(self, method: Method) -> None:
+        if not (isinstance(method, CoupledStages) and method.projected):
+            raise ValueError(
+                f"{type(method).__name__} has no error estimate for steps between located events:"
+                " use ss.RadauIIA(stages) or ss.LobattoIIIC(stages), or a fixed dt"
+            )
+
+    def control(self, t0: float, t1: float) -> Control:
+        if self.t_eval is not None and not np.all((self.t_eval >= t0) & (self.t_eval <= t1)):
+            raise ValueError(f"t_eval must be between t0 = {t0:g} and t1 = {t1:g}")
+        span, nan = t1 - t0, math.nan
+        values = (
+            self.rtol, self.atol, nan if self.dt is None else self.dt, span / 10 if self.dt_max is None else self.dt_max,
+            nan if self.dt_zeno is None else self.dt_zeno, t1,
+        )  # fmt: skip
+        directions = tuple(int(np.sign(getattr(f, "direction", 0))) for f in self.events)
+        terminal = tuple(bool(getattr(f, "terminal", False)) for f in self.events)
+        return Control(*(np.asarray(float(x)) for x in values), self.events, directions, terminal)
+
+    def solution(self, system: System, method: Method, rows: Row, state: Any, result: Any, traced: int | None) -> Solution:
+        """``traced``: the number of rows inside of tracing."""
+        from .tables import interactions
+        from .validate import Labels
+
+        xp: Any = np if traced is None else jnp
+        laws = StackedLaws.of(system.laws)
+        contacts = Labels.of(system, rows.q.shape[1], rows.u.shape[1], laws.n_N).contacts
+        names = (*interactions(system, contacts), *(getattr(f, "__name__", "event") for f in self.events))
+        most = None if traced is None else (self.max_events or traced)
+        happened = collected(rows.t, rows.code, sources(laws, len(self.events)), names, laws.count, most)
+        n = rows.t.shape[0] - 1
+        none = xp.zeros((n, 2))
+        stats = Stats(
+            rows.newton_iterations[1:], xp.zeros((n, 2), dtype=int), none, xp.zeros((n, laws.count), dtype=bool), state.attempts,
+            state.steps, state.smallest_gap,
+        )  # fmt: skip
+        sol = Solution(
+            rows.t, rows.q, rows.u, *rows.P, result, stats, system, method,
+            *(xp.asarray(a) for a in rows.la), state=xp.concatenate([rows.closed, rows.stick], axis=1), events=happened,
+            u_dot=rows.u_dot, u_dot_before=rows.u_dot_before, u_dot_quarter=rows.u_dot_quarter,
+        )  # fmt: skip
+        return sol if self.t_eval is None else _at_times(sol, self.t_eval, xp)
+
+
+def _at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
+    """The rows at given times: states from the dense output, percussions shared out evenly over a step."""
+    import dataclasses
+
+    from .captured import captured
+
+    q, u = between(sol, jnp.asarray(times), captured(sol.system))
+    rows = sol.t.shape[0]
+    k = xp.clip(xp.searchsorted(sol.t, times, side="right"), 1, rows - 1)
+    dt = sol.t[k] - sol.t[k - 1]
+    part = xp.where(dt > 0, (times - sol.t[k - 1]) / xp.where(dt > 0, dt, 1.0), 1.0)
+
+    def over(P):
+        total = xp.cumsum(P, axis=0)
+        until = total[k - 1] + part[:, None] * P[k]
+        return until - xp.concatenate([until[:1], until[:-1]])
+
+    def nearest(a):
+        return None if a is None else a[xp.where(part < 1.0, k - 1, k)]
+
+    counts = xp.zeros((len(times) - 1, 2), dtype=int)
+    stats = dataclasses.replace(
+        sol.stats, newton_iterations=counts, fixed_point_iterations=counts, residual=xp.zeros((len(times) - 1, 2)),
+        mode_failed=xp.zeros((len(times) - 1, sol.stats.mode_failed.shape[1]), dtype=bool),
+    )  # fmt: skip
+    return Solution(
+        xp.asarray(times), xp.asarray(q), xp.asarray(u), *(over(P) for P in (sol.P_g, sol.P_gamma, sol.P_N, sol.P_F)), sol.result,
+        stats, sol.system, sol.method, state=nearest(sol.state), events=sol.events,
+    )  # fmt: skip
+
+
+def _number(name: str, value: Any, otherwise: float) -> float:
+    if value is None:
+        return otherwise
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}") from None
+    if not (math.isfinite(number) and number > 0.0):
+        raise ValueError(f"{name} must be finite and positive, got {value}")
+    return number
+
+
+class Printed:
+    """(14): where no modes are found a few steps of the printed scheme, which needs none, lead on."""
+
+    def __init__(self, times: tuple[float, float]) -> None:
+        self._span, self._made, self._last = times[1] - times[0], 0, -math.inf
+        self._t1, self._dt = times[1], 1e-7 * self._span
+
+    def may(self, t: float) -> bool:
+        # again at the same place: longer steps
+        self._dt = 1e-7 * self._span if t > self._last + 1e-2 * self._span else 2.0 * self._dt
+        self._last = t
+        self._made += 1
+        return self._made <= PRINTED_STEPS and t + 4.0 * self._dt < self._t1
+
+    def steps(self, system: System, method: Method, rows: Row, key: str) -> tuple[Row, tuple[float, Any, Any], Any]:
+        """Rows of them, the state reached, and how it went."""
+        t, q, u, n = float(rows.t[-1]), rows.q[-1], rows.u[-1], 3
+        clock = Clock(*(np.asarray(x) for x in (t, t + n * self._dt, self._dt, n)))
+        dynamics, carry, _, _ = loop.begin(system, method, clock, q, u, key)
+        carry, made = loop.chunk(dynamics, method, clock, carry, np.asarray(n), key)
+        made = jax.tree.map(lambda a: np.asarray(a)[:n], made)
+        last = jax.tree.map(lambda a: np.repeat(np.asarray(a)[-1:], n, axis=0), rows)
+        code = np.zeros_like(last.code)
+        code[0, -1] = PRINTED
+        new = last._replace(
+            t=t + self._dt * np.arange(1, n + 1), q=made.q, u=made.u, P=made.P, u_dot=np.full_like(last.u_dot, np.nan),
+            u_dot_before=np.full_like(last.u_dot, np.nan), u_dot_quarter=np.full_like(last.u_dot, np.nan),
+            la=jax.tree.map(lambda a: np.full_like(a, np.nan), last.la), newton_iterations=made.newton_iterations, code=code,
+        )  # fmt: skip
+        # the last row is that with which the next piece begins
+        return jax.tree.map(lambda a: a[:-1], new), (float(new.t[-1]), new.q[-1], new.u[-1]), carry.result
+
+    __slots__ = ("_dt", "_last", "_made", "_span", "_t1")
+
+
