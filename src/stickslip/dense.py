@@ -37,7 +37,11 @@ class End(NamedTuple):
 def positions(x: Any, dt: Any, a: End, b: End) -> Array:
     """q at the part x of a step of dt."""
     d = b.q - a.q
-    r, v, w = d - dt * a.q_dot - dt**2 * a.q_ddot / 2, dt * (b.q_dot - a.q_dot) - dt**2 * a.q_ddot, dt**2 * (b.q_ddot - a.q_ddot)
+    r, v, w = (
+        d - dt * a.q_dot - dt**2 * a.q_ddot / 2,
+        dt * (b.q_dot - a.q_dot) - dt**2 * a.q_ddot,
+        dt**2 * (b.q_ddot - a.q_ddot),
+    )
     c3, c4, c5 = 10 * r - 4 * v + w / 2, -15 * r + 7 * v - w, 6 * r - 3 * v + w / 2
     return a.q + x * (dt * a.q_dot + x * (dt**2 * a.q_ddot / 2 + x * (c3 + x * (c4 + x * c5))))
 

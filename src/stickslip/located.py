@@ -22,6 +22,7 @@ from .events import ACCUMULATION, EVENT, FORCE_JUMP, IMPACT, LIFT_OFF, REVERSAL,
 from .initial import acceleration_level
 from .loop import CHUNK
 from .methods.base import Method, impact_problem
+from .methods.stages import MotionInverse
 from .methods.given_modes import GivenModes, Instant, Once, Trial, carried, instant, projected, trial
 from .results import RESULTS, unless
 from .scales import QUIET
@@ -386,7 +387,9 @@ def _accumulates(dynamics: Dynamics, control: Control, c: Carry, t, q, now: Inst
 
     def height(acceleration):
         asked = control.dt_zeno**2 * acceleration / 8.0
-        return jnp.maximum(jnp.where(jnp.isfinite(control.dt_zeno), asked, 0.1 * (control.atol + control.rtol * terms)), lowest)
+        return jnp.maximum(
+            jnp.where(jnp.isfinite(control.dt_zeno), asked, 0.1 * (control.atol + control.rtol * terms)), lowest
+        )
 
     low = 2.0 * dynamics.laws.e_N * jnp.abs(g_dot) / fall < jnp.sqrt(8.0 * height(fall) / fall)
     time = jnp.sqrt(8.0 * height(usual) / jnp.where(usual > 0.0, usual, jnp.inf))
@@ -398,24 +401,40 @@ def _accumulates(dynamics: Dynamics, control: Control, c: Carry, t, q, now: Inst
 
 
 # -- one attempt ---------------------------------------------------------------------------------------------------------------
-def _weights(method: Any) -> tuple[np.ndarray, float, float]:
-    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g and the exponent.
+def _weights(method: Any) -> tuple[np.ndarray, float, float, float]:
+    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g, gamma_0 and the exponent.
 
     Radau: gamma_0 (f(t_n) - P'(t_n)), P' through the stages: the embedded method of order s, gamma_0 = 1/|eigenvalue of A^-1|.
     Lobatto IIIC, whose first stage is at t_n: Q_1 - q_n = sum_j a_1j f_j.
     """
     tableau = method.tableau
+    gamma_0 = float(1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(tableau.A))).min())
     if tableau.c[0] == 0.0:
-        return tableau.A[0], 0.0, 1.0 / tableau.stages
-    gamma_0 = 1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(tableau.A))).min()
+        return tableau.A[0], 0.0, gamma_0, 1.0 / tableau.stages
     c = tableau.c
     at_0 = np.array([np.prod([-c[j] / (c[i] - c[j]) for j in range(len(c)) if j != i]) for i in range(len(c))])
-    return -gamma_0 * at_0, gamma_0, 1.0 / (tableau.stages + 1)
+    return -gamma_0 * at_0, gamma_0, gamma_0, 1.0 / (tableau.stages + 1)
 
 
-def _error(control: Control, x0: Array, x1: Array, error: Array) -> tuple[Array, int]:
-    scale = control.atol + control.rtol * jnp.maximum(jnp.abs(x0), jnp.abs(x1))
-    return jnp.sum((error / scale) ** 2), x0.shape[0]
+def _error(control: Control, start: Any, end: Any, errors: Any) -> Array:
+    """In units of the tolerance, as the root of the mean square."""
+    total, count = jnp.zeros(()), 0
+    for x0, x1, error in zip(start, end, errors, strict=True):
+        scale = control.atol + control.rtol * jnp.maximum(jnp.abs(x0), jnp.abs(x1))
+        total, count = total + jnp.sum((error / scale) ** 2), count + x0.shape[0]
+    return jnp.sqrt(total / count)
+
+
+def _filtered(dynamics: Dynamics, t, dt, q, u, gamma_0: float, error_q: Array, error_u: Array) -> tuple[Array, Array]:
+    """(1 - gamma_0 dt J)^-1 of an error, J that of the smooth forces: what is stiff is damped, as it is in the step."""
+    if not dynamics.k_of_q and not dynamics.h_of_u:
+        return error_q, error_u
+    A = jnp.full((1, 1), gamma_0)
+    motion = MotionInverse.at(dynamics, jnp.asarray(t)[None], q[None], u[None], dt, A, A)
+    if motion is None:
+        return error_q, error_u
+    x = motion.apply(error_q[None, :, None], error_u[None, :, None])[:, 0]
+    return x[: q.shape[0]], x[q.shape[0] :]
 
 
 def _stop_in_space(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant, dt) -> tuple[GivenModes, Array]:
@@ -480,17 +499,17 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     nodes = np.append(method.tableau.c, 1.0)  # type: ignore[attr-defined]
     Q, U = jnp.concatenate([step.Q, step.q[None]]), jnp.concatenate([step.U, step.u[None]])
     held_dynamics = start[0]
-    here = jax.lax.map(
-        lambda x: instant(held_dynamics, x[0], x[1], x[2], held(moved)), (held(c.t) + nodes * h, Q, U)
-    )
+    here = jax.lax.map(lambda x: instant(held_dynamics, x[0], x[1], x[2], held(moved)), (held(c.t) + nodes * h, Q, U))
     end = jax.tree.map(lambda a: a[-1], here)
-    weights, of_start, exponent = _weights(method)
+    weights, of_start, gamma_0, exponent = _weights(method)
     errors = [
         h * (of_start * f0 + jnp.asarray(weights) @ f[:-1]) for f0, f in ((now_.q_dot, here.q_dot), (now_.u_dot, here.u_dot))
     ]
     q0, u0 = held(c.q), held(c.u)
-    (of_q, n_q), (of_u, n_u) = _error(control, q0, step.q, errors[0]), _error(control, u0, step.u, errors[1])
-    error = jnp.sqrt((of_q + of_u) / (n_q + n_u))
+    damped = _filtered(held_dynamics, held(c.t), h, q0, u0, gamma_0, *errors)
+    ends = (q0, u0), (step.q, step.u)
+    # Either is an estimate of its order. Where forces are stiff the plain one is far too large; the other knows no constraints.
+    error = jnp.minimum(_error(control, *ends, errors), _error(control, *ends, damped))
     solved = step.ok & jnp.all(jnp.isfinite(here.u_dot))
     error = jnp.where(solved, error, jnp.inf)
     accurate = solved & ((error <= 1.0) | control.fixed | c.search.on)
@@ -518,12 +537,37 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     sharp = SHARP * c.dt + 4.0 * jnp.finfo(float).eps * jnp.abs(t_end)
     met = c_.on & (jnp.abs(away) <= TOGETHER * c.dt) & (c_.high - c_.low <= 2.0 * sharp)
     stale = (c_.tries >= 3) & (jnp.abs(away) < 1e-9 * c.dt) & (jnp.abs(at_target) > 0.25 * jnp.abs(c_.value))
-    there = c_.on & ((jnp.abs(away) <= sharp) | (jnp.abs(at_target) <= slack[target]) | met | stale | ((c_.tries >= LONGEST_SEARCH) & (jnp.abs(away) <= 1e-6 * c.dt)))
+    there = c_.on & (
+        (jnp.abs(away) <= sharp)
+        | (jnp.abs(at_target) <= slack[target])
+        | met
+        | stale
+        | ((c_.tries >= LONGEST_SEARCH) & (jnp.abs(away) <= 1e-6 * c.dt))
+    )
     # others that come earlier
     earlier = look.found & (look.where < 1.0 - TOGETHER) & (look.which != target)
 
     if DEBUG:
-        jax.debug.print("   tgt {} val {} slope {} away {} sharp {} there {} met {} stale {} earlier {} found {} where {} which {} stuck {} err {} ok {} vals {} first {}", target, at_target, slope, away, sharp, there, met, stale, earlier, look.found, look.where, look.which, look.stuck, error, solved, values, first)
+        jax.debug.print(
+            "   tgt {} val {} slope {} away {} sharp {} there {} met {} stale {} earlier {} found {} where {} which {} stuck {} err {} ok {} vals {} first {}",
+            target,
+            at_target,
+            slope,
+            away,
+            sharp,
+            there,
+            met,
+            stale,
+            earlier,
+            look.found,
+            look.where,
+            look.which,
+            look.stuck,
+            error,
+            solved,
+            values,
+            first,
+        )
     tiny = h <= TINY * c.dt + 16.0 * jnp.finfo(float).eps * jnp.abs(held(c.t))
     fails = ~solved
     rejected = solved & ~accurate
@@ -565,7 +609,11 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     together = together & ~c.ignored & (~c.fresh | jnp.any(look.values > 0.0, axis=0))
     is_which = jnp.arange(values.shape[0]) == look.which
     begins = (~c.fresh & ~c.ignored & (first < -slack)) | (is_which & ~c.fresh & look.found)
-    flags = jnp.where(at_start, jnp.where(c.begins, c.due, begins & from_start), event & (together | (jnp.arange(values.shape[0]) == target)))
+    flags = jnp.where(
+        at_start,
+        jnp.where(c.begins, c.due, begins & from_start),
+        event & (together | (jnp.arange(values.shape[0]) == target)),
+    )
     switches = goes_on & lands & (stop < control.t1) & ~event
     flags = flags & _wanted(dynamics, control, c.sides)
 
@@ -582,7 +630,12 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
         )  # fmt: skip
 
     nothing = Treated(
-        at_u, jnp.zeros(dynamics.n_y), moved, jnp.zeros(values.shape[0] + 1, dtype=int), RESULTS.successful, jnp.asarray(False)
+        at_u,
+        jnp.zeros(dynamics.n_y),
+        moved,
+        jnp.zeros(values.shape[0] + 1, dtype=int),
+        RESULTS.successful,
+        jnp.asarray(False),
     )
     treated = jax.lax.cond(treats, treat, lambda: nothing)
     # What changes at the start is what the start is: only an impact is an event.
@@ -603,7 +656,9 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     ignored = jnp.where(decided, c.ignored | (~renewed & (first < -slack)), c.ignored & (values < -slack))
     first_user = values.shape[0] - len(control.users)
     # One that was not wanted has changed its side unseen.
-    turned = flags[first_user:] | (~at_start & ~_wanted(dynamics, control, c.sides)[first_user:] & (values[first_user:] < 0.0))
+    turned = flags[first_user:] | (
+        ~at_start & ~_wanted(dynamics, control, c.sides)[first_user:] & (values[first_user:] < 0.0)
+    )
     sides = jnp.where(turned, -c.sides, c.sides)
 
     wanted = jnp.where(control.fixed, control.dt, jnp.minimum(jnp.where(c_.on, c.dt, h * factor), control.dt_max))
@@ -620,7 +675,10 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     taken = pick(regular, (h, jnp.maximum(error, 1e-2)), pick(steps_on | decided, (jnp.nan, jnp.nan), c.taken))
     spent = c.iterations + jnp.stack([s.newton_iterations for s in step.solves])
     row = c.kept._replace(
-        u_dot=now.u_dot, la=dynamics.percussions(now.la), closed=modes.closed, stick=modes.stick & carried(dynamics, modes.closed)
+        u_dot=now.u_dot,
+        la=dynamics.percussions(now.la),
+        closed=modes.closed,
+        stick=modes.stick & carried(dynamics, modes.closed),
     )
     at_end = Row(
         t1, q1, u1, dynamics.percussions(P), end.u_dot, dynamics.percussions(end.la), modes.closed,
@@ -704,7 +762,7 @@ def _first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: A
     modes = _slip_modes(dynamics, closed, ~slips, none, set_.direction(gamma_F))
     sides = jnp.where(held(_users(control, t0, q, u)) < 0.0, -1.0, 1.0)
     now = instant(dynamics, t0, q, u, modes)
-    length = held(_first_length(control, q, u, now, _weights(method)[2]))
+    length = held(_first_length(control, q, u, now, _weights(method)[3]))
     zero, nan, no = jnp.asarray(0), jnp.asarray(jnp.nan), jnp.asarray(False)
     iterations, others = jnp.zeros(2, dtype=int), jnp.zeros(set_.count + len(control.users), dtype=bool)
     untouched = jnp.zeros(laws.n_N + others.shape[0], dtype=bool)
@@ -777,6 +835,8 @@ def _padded(rows: Row, count: Array, n: int, carry: Carry) -> Row:
         return jnp.where(beyond.reshape(-1, *[1] * (a.ndim - 1)), value, a)
 
     quiet = rows._replace(
-        P=jax.tree.map(lambda P: fill(P, 0.0), rows.P), newton_iterations=fill(rows.newton_iterations, 0), code=fill(rows.code, 0)
+        P=jax.tree.map(lambda P: fill(P, 0.0), rows.P),
+        newton_iterations=fill(rows.newton_iterations, 0),
+        code=fill(rows.code, 0),
     )
     return jax.tree.map(lambda a: fill(a, jnp.where(failed, jnp.nan, a)) if eqx.is_inexact_array(a) else a, quiet)

@@ -41,14 +41,24 @@ class Located(NamedTuple):
         """None where steps are of one size without events, or a ``stepsize`` adjusts them."""
         tolerances = rtol is not None or atol is not None
         if not tolerances and not locate:
-            extra = {"dt_max": dt_max, "dt_zeno": dt_zeno, "max_events": max_events, "t_eval": t_eval, "events": events or None}
+            extra = {
+                "dt_max": dt_max,
+                "dt_zeno": dt_zeno,
+                "max_events": max_events,
+                "t_eval": t_eval,
+                "events": events or None,
+            }
             for name, value in extra.items():
                 if value is not None:
-                    raise ValueError(f"{name} is for runs with located events: give rtol=... and atol=..., or locate=True with dt")
+                    raise ValueError(
+                        f"{name} is for runs with located events: give rtol=... and atol=..., or locate=True with dt"
+                    )
             return None
         if stepsize is not None or (tolerances and dt is not None and not locate):
             other = "stepsize" if stepsize is not None else "dt"
-            raise ValueError(f"{other} and tolerances are both given: give one of dt=..., stepsize=..., rtol=... and atol=...")
+            raise ValueError(
+                f"{other} and tolerances are both given: give one of dt=..., stepsize=..., rtol=... and atol=..."
+            )
         if locate and dt is None and not tolerances:
             raise ValueError("locate=True needs dt=..., or tolerances rtol=... and atol=... instead of both")
         if save_every != 1:
@@ -194,5 +204,3 @@ class Printed:
         return jax.tree.map(lambda a: a[:-1], new), (float(new.t[-1]), new.q[-1], new.u[-1]), carry.result
 
     __slots__ = ("_dt", "_last", "_made", "_span", "_t1")
-
-

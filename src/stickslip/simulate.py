@@ -245,7 +245,11 @@ def _located(
                 rows = _joined([rows, jax.tree.map(lambda a: np.asarray(a)[None], state.kept)])
             pieces.append(rows)
             attempts, steps = attempts + int(state.attempts), steps + int(state.steps)
-            made, events, smallest = made + int(state.steps), events + int(state.events), min(smallest, float(state.smallest_gap))
+            made, events, smallest = (
+                made + int(state.steps),
+                events + int(state.events),
+                min(smallest, float(state.smallest_gap)),
+            )
             if result != RESULTS.modes_undecided or not printed.may(float(state.t)):
                 break
             rows, at, how = printed.steps(system, method, rows, key)
@@ -268,7 +272,9 @@ def _unless_finished(result: Any, finished: Any) -> Any:
     return first_failure(result, unless(finished, RESULTS.max_steps_reached))
 
 
-def _in_chunks(run: _Run, method: Method, t0: float, bar: Meter, every: int = 1, check: bool = True) -> tuple[Any, Any, Any, Any]:
+def _in_chunks(
+    run: _Run, method: Method, t0: float, bar: Meter, every: int = 1, check: bool = True
+) -> tuple[Any, Any, Any, Any]:
     """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)

@@ -209,7 +209,9 @@ class Solution(eqx.Module):
         Continuous in q, of the order of the method up to order 5 (`stickslip.dense`); never across an impact.
         """
         if self.u_dot is None:
-            raise TypeError("sol(t) is there for runs with tolerances, simulate(..., rtol=..., atol=...), or with locate=True")
+            raise TypeError(
+                "sol(t) is there for runs with tolerances, simulate(..., rtol=..., atol=...), or with locate=True"
+            )
         if self.u_dot_before is None:
             raise TypeError("sol(t): of a run with t_eval=... only the rows asked for were kept")
         self._single("sol(t)")

@@ -166,7 +166,15 @@ class Trial(NamedTuple):
 
 
 def trial(
-    method: Any, solvers: tuple[Solver, Solver], dynamics: Dynamics, t, dt, q: Array, u: Array, modes: GivenModes, now: Instant
+    method: Any,
+    solvers: tuple[Solver, Solver],
+    dynamics: Dynamics,
+    t,
+    dt,
+    q: Array,
+    u: Array,
+    modes: GivenModes,
+    now: Instant,
 ) -> Trial:
     """A step of dt from an instant; ``solvers`` of the stages and of the projection."""
     tableau = method.tableau
