@@ -34,23 +34,36 @@ def acceleration_level(
     may_stick: Bool[Array, " n_balls"],
     solver: Solver | None = None,
 ) -> Solve:
-    """(u_dot, la) from (3.52), (3.53): Signorini and friction on acceleration level for the contacts in ``closed``.
+    """(u_dot, la) from (3.52), (3.53): Signorini and friction on acceleration level for the contacts in ``closed``."""
+    at, free = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
+    zeta = dynamics.acceleration_rest(t, q, u)
+    problem = acceleration_problem(dynamics, at, free[:, 0], zeta, u, closed, may_stick)
+    return (solver or Automatic()).solve(problem, free[:, 0], jnp.zeros(dynamics.n_y))
+
+
+def acceleration_problem(
+    dynamics: Dynamics,
+    at: Directions,
+    u_dot_free: Array,
+    rest: Array,
+    u: Array,
+    closed: Bool[Array, " n_N"],
+    may_stick: Bool[Array, " n_balls"],
+) -> VelocityProblem:
+    """The same as a problem; ``rest``: accelerations of the rows at u_dot = 0.
 
     A ball that slips has its friction law on velocity level, gamma_F in N_C(-la_F) with gamma_F given; its rows do
     not move with the acceleration.
     """
     laws = dynamics.laws
-    at, free = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
-    u_dot_free = free[:, 0]
     layout = StageLayout(dynamics.rows)
     slips = layout.join(False, jnp.zeros(laws.n_N, dtype=bool), ~laws.set.expand(may_stick))
-    zeta = jnp.where(slips, at.velocities(u), dynamics.acceleration_rest(t, q, u))
+    zeta = jnp.where(slips, at.velocities(u), rest)
     moving = jnp.where(slips, 0.0, at.W)
     scales = at._replace(chi=jnp.where(slips, 0.0, zeta)).scales(u_dot_free)
     rho = ProxParameters.of(laws, dynamics.rows, at.G)
     inclusions = Inclusions(laws, layout, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), scales)
-    problem = VelocityProblem(inclusions, u_dot_free, at.L, moving, zeta, matmul(moving.T, at.L))
-    return (solver or Automatic()).solve(problem, u_dot_free, jnp.zeros(dynamics.n_y))
+    return VelocityProblem(inclusions, u_dot_free, at.L, moving, zeta, matmul(moving.T, at.L))
 
 
 def contact_state(dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: Any = 0.0) -> tuple[Array, Array]:

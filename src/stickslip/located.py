@@ -19,11 +19,11 @@ from . import dense
 from .compiling import compiled
 from .derive import Dynamics, Situation
 from .events import ACCUMULATION, EVENT, FORCE_JUMP, IMPACT, LIFT_OFF, REVERSAL, SLIP, STICK
-from .initial import acceleration_level
+from .initial import acceleration_problem
 from .loop import CHUNK
 from .methods.base import Method, impact_problem
 from .methods.stages import MotionInverse
-from .methods.given_modes import GivenModes, Instant, Once, Trial, carried, instant, projected, trial
+from .methods.given_modes import GivenModes, Instant, Trial, carried, instant, projected, trial
 from .results import RESULTS, unless
 from .scales import QUIET
 from .solvers import Recorded, SemismoothNewton
@@ -186,11 +186,12 @@ def _look(
         here = instant(dynamics, t, q, u, modes)
         return functions(dynamics, control, c.sides, t, q, u, modes, here), here.u_dot
 
+    rows = np.arange(count + 2)[:, None]
     armed, grid = ~c.ignored & _wanted(dynamics, control, c.sides), jnp.asarray(np.append(0.0, SAMPLES))
 
     def crossed(values):
         """Where functions are negative that were positive before; row 0 is the start."""
-        known = jnp.cumsum(values > 0.0, axis=0) > 0
+        known = jnp.any(np.tri(count + 1, dtype=bool)[:, :, None] & (values > 0.0), axis=1)
         before = jnp.concatenate([~c.fresh[None], known[:-1] | ~c.fresh])
         return (values < -slack) & before & armed
 
@@ -205,7 +206,7 @@ def _look(
         x = jnp.where(sampling, jnp.asarray(SAMPLES)[jnp.minimum(k, count - 1)], between)
         value, u_dot = at(x)
         place = jnp.where(sampling, k + 1, count + 1)  # one row that nobody looks at
-        values = values.at[place].set(value)
+        values = jnp.where(rows == place, value, values)
         quarter = jnp.where(k == AT_QUARTER, u_dot, quarter)
 
         def begin():
@@ -231,7 +232,7 @@ def _look(
         return k + 1, values, quarter, *ends
 
     n = first.shape[0]
-    values = jnp.zeros((count + 2, n)).at[0].set(first).at[count].set(last)
+    values = jnp.concatenate([first[None], jnp.zeros((count - 1, n)), last[None], jnp.zeros((1, n))])
     zero, none = jnp.zeros(()), jnp.asarray(0)
     start = none, values, jnp.zeros_like(a.u), zero, zero, zero, zero, none, none, jnp.asarray(False)
     _, values, quarter, low, high, f_low, f_high, _, which, found = jax.lax.while_loop(go_on, look, start)
@@ -254,14 +255,14 @@ def _taken(args: Any, known: Trial, sides: Array, target: Array, at_event: Array
 def _taken_jvp(primals, tangents, *, method, control):
     """Of the step itself; where it ends at an event its length follows, from the numerical step and not from a polynomial."""
     args, known, sides, target, at_event = primals
-    solvers = tuple(Recorded(known.solves, other) for other in (SemismoothNewton(), Once(smallest=False)))
+    solver = Recorded((known.solve,), SemismoothNewton())
     dynamic, static = eqx.partition(args, eqx.is_inexact_array)
 
     def step(dynamic):
         dynamics, t, dt, q, u, modes = eqx.combine(dynamic, static)
         now = held(instant(dynamics, t, q, u, modes))
         moved = modes._replace(starting=jnp.zeros_like(modes.starting))
-        out = trial(method, solvers, dynamics, t, dt, q, u, moved, now)
+        out = trial(method, solver, dynamics, t, dt, q, u, moved, now)
         end = instant(dynamics, t + dt, out.q, out.u, moved)
         value = functions(dynamics, control, sides, t + dt, out.q, out.u, moved, end)
         return (out.q, out.u, out.P), value[target]
@@ -275,6 +276,18 @@ def _taken_jvp(primals, tangents, *, method, control):
     out = known.q, known.u, known.P, args[2]
     ends = tuple(a + more * b for a, b in zip(moved, per_length, strict=True))
     return out, (*ends, rates[2] + more)
+
+
+@eqx.filter_custom_jvp
+def _again(args: Any, known: Instant) -> Instant:
+    """An instant that is known already; its derivative is that of the instant itself."""
+    return known
+
+
+@_again.def_jvp
+def _again_jvp(primals, tangents):
+    _, rates = eqx.filter_jvp(lambda args: instant(*args), primals[:1], tangents[:1])
+    return primals[1], rates
 
 
 # -- events ------------------------------------------------------------------------------------------------------------------
@@ -341,11 +354,12 @@ def _treat(
         still = jnp.where(impact & ~laws.constant, slow, jnp.where(start, slow, modes.stick) | stopped)
         still = still & carried(dynamics, bears)
         clamped = _slip_modes(dynamics, bears, still, jnp.zeros_like(still), set_.direction(after.F))
-        u2 = Once(smallest=False).solve(projected(dynamics, at, u1, clamped), u1, jnp.zeros(dynamics.n_y)).x
-        accelerated = acceleration_level(dynamics, t, q, u2, bears, still, method.solver)
-        rest = dynamics.acceleration_rest(t, q, u2)
+        u2, _ = projected(dynamics, at, u1, clamped)
+        k, rest = dynamics.k(t, q, u2) if dynamics.h_of_u else now.k, dynamics.acceleration_rest(t, q, u2)
+        problem = acceleration_problem(dynamics, at, k, rest, u2, bears, still)
+        accelerated = method.solver.solve(problem, k, jnp.zeros(dynamics.n_y))
         acceleration = dynamics.split(at.W.T @ accelerated.x + rest)
-        scales = at._replace(chi=rest).scales(jnp.abs(now.k) + jnp.abs(accelerated.x))
+        scales = at._replace(chi=rest).scales(jnp.abs(k) + jnp.abs(accelerated.x))
         quiet = dynamics.split(QUIET * scales.cancelling(accelerated.y) + 2.0 * accelerated.tolerance)
         closed = bears & (jnp.abs(acceleration.N) <= quiet.N)
         stick = still & laws.of_balls(closed) & (set_.norm(acceleration.F) <= set_.largest(quiet.F))
@@ -491,7 +505,7 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
 
     # (2)
     start = held((dynamics, c.t, dt, c.q, c.u, moved))
-    step = trial(method, (SemismoothNewton(), Once(smallest=False)), *start, held(now))
+    step = trial(method, SemismoothNewton(), *start, held(now))
     h, now_ = held(dt), held(now)
     t_end = held(c.t) + h
 
@@ -619,13 +633,13 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
 
     treats = event | at_start | switches
     at_t, at_q, at_u = pick(at_start, (c.t, c.q, c.u), (t1, q1, u1))
-    before = pick(at_start, (c, now), (c._replace(modes=moved), jax.tree.map(lambda a: a, end)))
+    was = pick(at_start, modes, moved)
+    here = pick(at_start, now_, end)
 
     def treat():
-        moved_c, _ = before
-        here = instant(dynamics, at_t, at_q, at_u, moved_c.modes)
         return _treat(
-            dynamics, method, control, moved_c, at_t, at_q, at_u, flags, here,
+            dynamics, method, control, c._replace(modes=was), at_t, at_q, at_u, flags,
+            _again((dynamics, at_t, at_q, at_u, was), held(here)),
             at_start & (c.begins | (c.treated > 0) | ~jnp.any(flags)), switches, c.begins,
         )  # fmt: skip
 
@@ -673,7 +687,7 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
 
     regular = steps_on & ~c_.on & ~treats
     taken = pick(regular, (h, jnp.maximum(error, 1e-2)), pick(steps_on | decided, (jnp.nan, jnp.nan), c.taken))
-    spent = c.iterations + jnp.stack([s.newton_iterations for s in step.solves])
+    spent = c.iterations + step.solve.newton_iterations
     row = c.kept._replace(
         u_dot=now.u_dot,
         la=dynamics.percussions(now.la),
@@ -764,7 +778,7 @@ def _first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: A
     now = instant(dynamics, t0, q, u, modes)
     length = held(_first_length(control, q, u, now, _weights(method)[3]))
     zero, nan, no = jnp.asarray(0), jnp.asarray(jnp.nan), jnp.asarray(False)
-    iterations, others = jnp.zeros(2, dtype=int), jnp.zeros(set_.count + len(control.users), dtype=bool)
+    iterations, others = jnp.asarray(0), jnp.zeros(set_.count + len(control.users), dtype=bool)
     untouched = jnp.zeros(laws.n_N + others.shape[0], dtype=bool)
     row = Row(
         t0, q, u, dynamics.percussions(jnp.zeros(dynamics.n_y)), now.u_dot, dynamics.percussions(now.la), modes.closed,
@@ -807,7 +821,8 @@ def _loop(dynamics: Dynamics, method: Method, control: Control, c: Carry, length
 @eqx.filter_jit
 def begin(system: System, method: Method, control: Control, t0, q: Array, u: Array, key: str):
     dynamics = Dynamics.of(system, t0, q, u)
-    return strong(dynamics), strong(_first(dynamics, method, control, t0, q, u)), start_values(dynamics, t0, q, u), None
+    start = _first(dynamics, method, control, t0, q, u)
+    return strong(dynamics), strong(start), start_values(dynamics, t0, q, u), dynamics.laws
 
 
 @compiled
@@ -822,7 +837,7 @@ def whole(system: System, method: Method, control: Control, t0, q: Array, u: Arr
     ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
     carry = _first(dynamics, method, control, t0, q, u)._replace(result=unless(ok, RESULTS.inconsistent_start))
     carry, rows, count = _loop(dynamics, method, control, carry, n, 4 * n + 100, both_ways=True)
-    return carry, _padded(rows, count, n, carry), count
+    return carry, _padded(rows, count, n, carry), dynamics.laws
 
 
 def _padded(rows: Row, count: Array, n: int, carry: Carry) -> Row:

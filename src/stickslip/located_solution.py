@@ -103,21 +103,22 @@ class Located(NamedTuple):
         terminal = tuple(bool(getattr(f, "terminal", False)) for f in self.events)
         return Control(*(np.asarray(float(x)) for x in values), self.events, directions, terminal)
 
-    def solution(self, system: System, method: Method, rows: Row, state: Any, result: Any, traced: int | None) -> Solution:
+    def solution(
+        self, system: System, method: Method, laws: StackedLaws, rows: Row, state: Any, result: Any, traced: int | None
+    ) -> Solution:
         """``traced``: the number of rows inside of tracing."""
         from .tables import interactions
         from .validate import Labels
 
         xp: Any = np if traced is None else jnp
-        laws = StackedLaws.of(system.laws)
         contacts = Labels.of(system, rows.q.shape[1], rows.u.shape[1], laws.n_N).contacts
         names = (*interactions(system, contacts), *(getattr(f, "__name__", "event") for f in self.events))
         most = None if traced is None else (self.max_events or traced)
         happened = collected(rows.t, rows.code, sources(laws, len(self.events)), names, laws.count, most)
         n = rows.t.shape[0] - 1
-        none = xp.zeros((n, 2))
+        none = xp.zeros((n, 1))
         stats = Stats(
-            rows.newton_iterations[1:], xp.zeros((n, 2), dtype=int), none, xp.zeros((n, laws.count), dtype=bool), state.attempts,
+            rows.newton_iterations[1:, None], xp.zeros((n, 1), dtype=int), none, xp.zeros((n, laws.count), dtype=bool), state.attempts,
             state.steps, state.smallest_gap,
         )  # fmt: skip
         sol = Solution(
@@ -148,9 +149,9 @@ def _at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
     def nearest(a):
         return None if a is None else a[xp.where(part < 1.0, k - 1, k)]
 
-    counts = xp.zeros((len(times) - 1, 2), dtype=int)
+    counts = xp.zeros((len(times) - 1, 1), dtype=int)
     stats = dataclasses.replace(
-        sol.stats, newton_iterations=counts, fixed_point_iterations=counts, residual=xp.zeros((len(times) - 1, 2)),
+        sol.stats, newton_iterations=counts, fixed_point_iterations=counts, residual=xp.zeros((len(times) - 1, 1)),
         mode_failed=xp.zeros((len(times) - 1, sol.stats.mode_failed.shape[1]), dtype=bool),
     )  # fmt: skip
     return Solution(
@@ -198,7 +199,7 @@ class Printed:
         new = last._replace(
             t=t + self._dt * np.arange(1, n + 1), q=made.q, u=made.u, P=made.P, u_dot=np.full_like(last.u_dot, np.nan),
             u_dot_before=np.full_like(last.u_dot, np.nan), u_dot_quarter=np.full_like(last.u_dot, np.nan),
-            la=jax.tree.map(lambda a: np.full_like(a, np.nan), last.la), newton_iterations=made.newton_iterations, code=code,
+            la=jax.tree.map(lambda a: np.full_like(a, np.nan), last.la), newton_iterations=made.newton_iterations.sum(axis=1), code=code,
         )  # fmt: skip
         # the last row is that with which the next piece begins
         return jax.tree.map(lambda a: a[:-1], new), (float(new.t[-1]), new.q[-1], new.u[-1]), carry.result

@@ -217,11 +217,11 @@ def _located(
     if traced:
         if max_steps is None:
             raise ValueError("max_steps is missing: inside jit, vmap or a derivative, tolerances need a number of rows")
-        state, rows, _ = located.whole(system, method, control, np.asarray(t0), q, u, max_steps, key)
+        state, rows, laws = located.whole(system, method, control, np.asarray(t0), q, u, max_steps, key)
         result = _unless_finished(state.result, state.finished)
         if asked.max_events is not None:
             result = first_failure(result, unless(state.events <= asked.max_events, RESULTS.max_events_reached))
-        return asked.solution(system, method, rows, state, result, max_steps)
+        return asked.solution(system, method, laws, rows, state, result, max_steps)
     pieces: list[Any] = []
     attempts = steps = made = 0
     smallest, events, printed, at = math.inf, 0, Printed(times), (t0, q, u)
@@ -240,7 +240,7 @@ def _located(
                 lambda c: int(1000 * (float(c.t) - t0) / (t1 - t0)),
                 lambda c: float(c.t),
             )
-            state, rows, result, _ = _in_chunks(run, method, at[0], bar, check=not pieces)
+            state, rows, result, laws = _in_chunks(run, method, at[0], bar, check=not pieces)
             if not bool(state.finished):
                 rows = _joined([rows, jax.tree.map(lambda a: np.asarray(a)[None], state.kept)])
             pieces.append(rows)
@@ -261,7 +261,7 @@ def _located(
         over = asked.max_events is not None and events > asked.max_events
         result = RESULTS.max_events_reached if over else RESULTS.max_steps_reached
     state = state._replace(attempts=np.asarray(attempts), steps=np.asarray(steps), smallest_gap=np.asarray(smallest))
-    sol = asked.solution(system, method, rows, state, result, None)
+    sol = asked.solution(system, method, laws, rows, state, result, None)
     if throw and not succeeded(result) and result != RESULTS.interrupted:
         where = f"{type(method).__name__} stopped at t = {float(rows.t[-1]):.6g} after {steps} steps"
         raise SimulationError(f"{where}: {message(result)}. What came before is in the solution of this error.", sol)

@@ -11,6 +11,7 @@ and then the projection (4.103) of the velocities, slipping balls along d. Balls
 so that their equations go on smoothly through zero slip.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -21,14 +22,15 @@ from jaxtyping import Array, Bool, Float
 
 from ..derive import Directions, Dynamics
 from ..laws import ActiveSet
-from ..linalg import matmul
+from ..linalg import eliminate, matmul, solve
 from ..results import RESULTS
 from ..rows import StageLayout
-from ..solvers import Inclusions, Problem, ProxParameters, Solve, Solver, VelocityProblem
-from ..solvers.newton import evaluate
+from ..solvers import Inclusions, Solve, Solver
 from ..trees import held
 from .spatial_friction import Modes, StagewiseInclusions
 from .stages import MotionInverse, Stages, each, levers, stage_inclusions
+
+NULL_PIVOT = 1e-11  # of a row: pivots below are those of redundant rows
 
 
 class GivenModes(NamedTuple):
@@ -84,32 +86,63 @@ class GivenInclusions(StagewiseInclusions):
         return -laws.set.expand(laws.radii(N, self.slip_duration)) * along
 
 
-class Once(Solver):
-    """Solves a problem that is affine: one factorisation, no iteration.
+class Affine(NamedTuple):
+    """S y = b: what given modes ask of forces or percussions y that move all rows by G y, psi = c + G y.
 
-    Redundant rows have no unique forces; then they are the smallest ones. ``smallest`` is false where only the motion counts.
+    closed, stick and bilateral: psi = 0      open: y = 0      slip: y_F = -r(y_N) d
     """
 
-    smallest: bool = eqx.field(default=True, static=True)
+    S: Float[Array, "n_y n_y"]
+    b: Float[Array, " n_y"]
+    needed: Bool[Array, " n_y"]  # rows that are more than y = 0
+    size: Float[Array, " n_y"]  # what y moves at its own row
 
-    def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        at = evaluate(problem, x, y)
-        X = problem.tangent(at.x, at.aux)
-        factors = problem.factor(at, X, problem.null_pivot)
-        dy = factors.apply(-at.F)
-        if self.smallest and y.shape[0] > x.shape[0]:
+    @classmethod
+    def of(cls, dynamics: Dynamics, at: Directions, c: Array, modes: GivenModes, slip: Array, duration: Any) -> "Affine":
+        """``slip``: gamma_F, where friction has its own direction; ``duration``: over which constant reservoirs act."""
+        laws, set_, layout = dynamics.laws, dynamics.laws.set, StageLayout(dynamics.rows)
+        acts = laws.of_balls(modes.closed)
+        sticks, slides = modes.stick & acts, ~modes.stick & acts
+        along = jnp.where(set_.expand(modes.frozen | modes.starting), modes.direction, set_.direction(slip))
+        along = set_.expand(jnp.where(slides, laws.coefficient, 0.0)) * along
+        closing = layout.join(True, modes.closed, set_.expand(sticks))
+        constant = np.repeat(laws.constant, set_.dimensions)
+        S = jnp.where(closing[:, None], matmul(at.W.T, at.L), jnp.eye(dynamics.n_y))
+        if laws.n_N and laws.n_F:  # friction follows the normal force of its contact
+            owner = np.repeat(np.asarray(laws.contact_of, dtype=int), set_.dimensions)
+            shares = jnp.where(owner[:, None] == np.arange(laws.n_N), along[:, None], 0.0)
+            S = S + jnp.pad(shares, ((dynamics.n_y - laws.n_F, 0), (dynamics.rows.bilateral, laws.n_F)))
+        pushed = layout.join(0.0, jnp.zeros(laws.n_N), jnp.where(constant, -duration * along, 0.0))
+        size = layout.join(1.0, *dynamics.rows.laws(at.G)[1:])
+        needed = layout.join(True, modes.closed, set_.expand(acts))
+        return cls(S, jnp.where(closing, -c, pushed), needed, jnp.where(size > 0.0, size, 1.0))
 
-            def least(_):
-                # rows scaled by what they move, so that a small mass does not count as redundant
-                S, units = problem.schur_complement(at, X), at.units
-                root = jnp.sqrt(problem.inclusions.per_percussion())
-                scaled = (units / root)[:, None] * S / root
-                return -(jnp.linalg.pinv(scaled, rtol=1e-10) @ (units / root * at.F)) / root
+    def solve(self, smallest: bool) -> Float[Array, " n_y"]:
+        """y; of redundant rows the smallest one, or any where only the motion counts."""
+        return _solved(self, smallest)
 
-            dy = jax.lax.cond(factors.regular, lambda dy: dy, least, dy)
-        y = y + dy
-        zero, none = jnp.asarray(0), jnp.zeros_like(y)
-        return Solve(problem.correct(x, y)[0], y, at.active, zero, zero, none, none, jnp.zeros(()), RESULTS.successful)
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _solved(affine: Affine, smallest: bool) -> Array:
+    factors = eliminate(affine.S, affine.needed, NULL_PIVOT)
+    y = factors.apply(affine.b)
+    return jax.lax.cond(factors.regular, lambda: y, lambda: _smallest(affine)) if smallest else y
+
+
+@_solved.defjvp
+def _solved_jvp(smallest, primals, tangents):
+    """dy = S^-1 (db - dS y)."""
+    (affine,), (rates,) = primals, tangents
+    y = _solved(affine, smallest)
+    return y, eliminate(affine.S, affine.needed, NULL_PIVOT).apply(rates.b - rates.S @ y)
+
+
+def _smallest(affine: Affine) -> Array:
+    """The smallest solution of a singular system, in units of what forces move: S^T (S S^T)^-1, regularised and refined."""
+    root = jnp.sqrt(affine.size)
+    S, b, n = affine.S / (root[:, None] * root), affine.b / root, affine.b.shape[0]
+    inverse = solve(matmul(S, S.T) + 1e-10 * jnp.eye(n), jnp.eye(n))
+    return jax.lax.fori_loop(0, 4, lambda _, y: y + S.T @ (inverse @ (b - S @ y)), jnp.zeros(n)) / root
 
 
 class Instant(NamedTuple):
@@ -124,29 +157,21 @@ class Instant(NamedTuple):
     k: Float[Array, " nu"]  # M^-1 h
 
 
-def _velocity_problem(dynamics: Dynamics, at: Directions, free, c, modes: GivenModes, slip, duration) -> VelocityProblem:
-    laws, layout = dynamics.laws, StageLayout(dynamics.rows)
-    scales = at._replace(chi=c).scales(free)
-    printed = Inclusions(
-        laws, layout, modes.closed, jnp.ones(laws.set.count, dtype=bool), ProxParameters.of(laws, dynamics.rows, at.G),
-        jnp.asarray(duration), jnp.zeros(dynamics.n_y), scales,
-    )  # fmt: skip
-    inclusions = GivenInclusions.given_modes(printed, modes, jnp.eye(1), duration, slip)
-    return VelocityProblem(inclusions, free, at.L, at.W, c, matmul(at.W.T, at.L))
-
-
 def instant(dynamics: Dynamics, t, q: Array, u: Array, modes: GivenModes) -> Instant:
     """Accelerations and forces: closed gaps and sticking balls have no acceleration, slipping ones their friction."""
     at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     k, rates, zeta = force[:, 0], at.velocities(u), dynamics.acceleration_rest(t, q, u)
-    problem = _velocity_problem(dynamics, at, k, zeta, modes, dynamics.split(rates).F, 1.0)
-    out = Once().solve(problem, k, jnp.zeros(dynamics.n_y))
-    return Instant(dynamics.q_dot(t, q, u), out.x, out.y, rates, at.W.T @ out.x + zeta, at, k)
+    free = at.W.T @ k + zeta
+    la = Affine.of(dynamics, at, free, modes, dynamics.split(rates).F, 1.0).solve(dynamics.n_y > dynamics.nu)
+    u_dot = k + at.L @ la
+    return Instant(dynamics.q_dot(t, q, u), u_dot, la, rates, at.W.T @ u_dot + zeta, at, k)
 
 
-def projected(dynamics: Dynamics, at: Directions, u: Array, modes: GivenModes) -> VelocityProblem:
-    """(4.103): closed gaps and sticking balls have no velocity, slipping ones are moved along their direction."""
-    return _velocity_problem(dynamics, at, u, at.chi, modes, dynamics.split(at.velocities(u)).F, 0.0)
+def projected(dynamics: Dynamics, at: Directions, u: Array, modes: GivenModes) -> tuple[Array, Array]:
+    """(4.103): u+ and its percussion. Closed gaps and sticking balls have no velocity, slipping ones are moved along d."""
+    rates = at.velocities(u)
+    y = Affine.of(dynamics, at, rates, modes, dynamics.split(rates).F, 0.0).solve(False)
+    return u + at.L @ y, y
 
 
 class Trial(NamedTuple):
@@ -157,17 +182,17 @@ class Trial(NamedTuple):
     P: Float[Array, " n_y"]
     Q: Float[Array, "s nq"]
     U: Float[Array, "s nu"]
-    solves: tuple[Solve, Solve]
+    solve: Solve
 
     @property
     def ok(self) -> Bool[Array, ""]:
         finite = jnp.all(jnp.isfinite(self.q)) & jnp.all(jnp.isfinite(self.u))
-        return finite & (self.solves[0].result == RESULTS.successful)
+        return finite & (self.solve.result == RESULTS.successful)
 
 
 def trial(
     method: Any,
-    solvers: tuple[Solver, Solver],
+    solver: Solver,
     dynamics: Dynamics,
     t,
     dt,
@@ -176,7 +201,7 @@ def trial(
     modes: GivenModes,
     now: Instant,
 ) -> Trial:
-    """A step of dt from an instant; ``solvers`` of the stages and of the projection."""
+    """A step of dt from an instant."""
     tableau = method.tableau
     s, D, constrained = tableau.stages, np.linalg.inv(tableau.A), tuple(range(tableau.stages))
     A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
@@ -194,10 +219,9 @@ def trial(
     motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)
     stages = Stages(inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), motion, constrained)
     y = (duration * now.la).reshape(-1)
-    first = solvers[0].solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y, 0)
+    first = solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y, 0)
     Q, U = stages.split_motion(first.x)
     q1 = dynamics.normalize(Q[-1])
     end = Directions.at(dynamics, t + dt, q1)
-    second = solvers[1].solve(projected(dynamics, end, U[-1], modes), U[-1], jnp.zeros(dynamics.n_y), 1)
-    P = stages.by_stage(first.y)[-1] + second.y
-    return Trial(q1, second.x, P, Q, U, (first, second))
+    u1, P = projected(dynamics, end, U[-1], modes)
+    return Trial(q1, u1, stages.by_stage(first.y)[-1] + P, Q, U, first)
