@@ -440,7 +440,7 @@ def derivatives() -> None:
     )
 
     def run(p, drag, tol):
-        sol = ss.simulate(Drop(p[1], drag), ss.RadauIIA(3), p[:1], jnp.zeros(1), t1=1.6, rtol=tol, atol=tol, max_steps=600)
+        sol = ss.simulate(Drop(p[1], drag), ss.RadauIIA(3), p[:1], jnp.zeros(1), t1=1.6, rtol=tol, atol=tol, max_steps=1000)
         return jnp.concatenate([sol.q[-1], sol.u[-1], sol.events.t[:3]])
 
     def exact(p):

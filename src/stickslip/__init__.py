@@ -8,6 +8,8 @@ from .beam import PlanarBeam as PlanarBeam
 from .citations import citation as citation
 from .convergence import Convergence as Convergence
 from .convergence import convergence as convergence
+from .events import Event as Event
+from .events import Events as Events
 from .files import FileError as FileError
 from .files import load as load
 from .initial import InitialState as InitialState

@@ -36,7 +36,7 @@ class Animation:
             raise ValueError(f"animate shows one run, got a batch of shape {np.shape(sol.t)[:-1]}: index it first")
         if frames < 2 or not (np.isfinite(duration) and duration > 0):
             raise ValueError(f"animate(frames={frames}, duration={duration}): at least two frames, a positive duration")
-        self.sol, self.duration = _finite(sol), float(duration)
+        self.sol, self.duration = _finite(sol.smooth(frames)), float(duration)
         self.title = title or type(sol.system).__name__
         self._rows = _spread(np.asarray(self.sol.t), frames)
 
@@ -57,6 +57,7 @@ class Animation:
             "moving": figure.moving,
             "t": _shorts(t),
             "duration": self.duration,
+            "events": [] if sol.events is None else _ticks(sol.events, t),
             "arrows": bool(scene and scene.contacts),
             "pace": pace if abs(slower - 1) > 0.05 else "as fast as in life",
         }
@@ -78,6 +79,12 @@ class Animation:
         return f'<iframe srcdoc="{page}" style="width:100%;height:620px;border:0"></iframe>'
 
 
+def _ticks(events: Any, t: np.ndarray) -> list[dict[str, Any]]:
+    """Frames at which something happened, and what."""
+    frames = np.clip(np.searchsorted(t, np.asarray(events.t)), 0, len(t) - 1)
+    return [{"frame": int(k), "what": f"{e.kind} {e.name}".strip()} for k, e in zip(frames, events, strict=True)]
+
+
 def _facts(sol: Any) -> dict[str, str]:
     facts = {
         "system": type(sol.system).__name__,
@@ -86,8 +93,9 @@ def _facts(sol: Any) -> dict[str, str]:
         "result": result_name(sol.result),
     }
     if np.shape(sol.P_N)[1]:
+        facts["events"] = "" if sol.events is None else str(len(sol.events))
         facts["smallest gap"] = f"{np.asarray(sol.g_N()).min():.3e}"
-    return facts
+    return {key: value for key, value in facts.items() if value}
 
 
 def _spread(t: np.ndarray, frames: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -69,7 +70,14 @@ def summary(sol: "Solution", title: str) -> None:
         more = "" if len(parts) <= 6 else f" and {len(parts) - 6} more"
         plural = "step" if printed == 1 else "steps"
         console.print(f"  friction as printed in {printed} {plural}: {', '.join(parts[:6])}{more}", highlight=False)
-    if sol.state is not None:
+    if sol.events is not None:
+        text = f"  steps of {sol.dt[sol.dt > 0].min():.1e} to {sol.dt.max():.1e}, {sol.stats.attempts} attempts"
+        counts = Counter(sol.events.kind)
+        happened = ", ".join(f"{n} {kind}" for kind, n in counts.items()) or "no events"
+        console.print(f"{text}; {happened}", highlight=False)
+        if counts["printed steps"]:
+            console.print("  where contact modes could not be decided, printed steps led on", highlight=False)
+    elif sol.state is not None:
         text = f"  steps of {sol.dt[1:].min():.1e} to {sol.dt.max():.1e}, order up to {sol.order.max()}"
         console.print(f"{text}, {len(sol.switching_points())} switching points", highlight=False)
     if sol.P_N.shape[1]:
@@ -85,6 +93,8 @@ def run(
     method: Annotated[str | None, typer.Option(help="a method, see `stickslip list`; default: the benchmark's")] = None,
     dt: Annotated[float | None, typer.Option(help="step size; default: the benchmark's")] = None,
     t1: Annotated[float | None, typer.Option(help="end time; default: the benchmark's")] = None,
+    rtol: Annotated[float | None, typer.Option(help="relative tolerance: events are located, steps follow")] = None,
+    atol: Annotated[float | None, typer.Option(help="absolute tolerance; default: rtol/100")] = None,
     plot: Annotated[Path | None, typer.Option(help="write a picture here")] = None,
     html: Annotated[Path | None, typer.Option(help="write a page to play, pause and scrub here (.html)")] = None,
     save: Annotated[Path | None, typer.Option(help="write the run here: .nc (netCDF, see `ss.load`) or .npz")] = None,
@@ -104,9 +114,12 @@ def run(
             raise fail(f"{option} {file}: the file must end in {' or '.join(suffixes)}")
     try:
         b = benchmarks.load(name, case)
-        chosen = b.method if method is None else by_name(method)
+        tolerances = rtol is not None or atol is not None
+        chosen = (None if tolerances else b.method) if method is None else by_name(method)
         # A method or a step of the user's own means steps of one size.
         steps = b.steps if method is None and dt is None else {"dt": b.dt if dt is None else dt}
+        if tolerances:
+            steps = {"rtol": rtol, "atol": atol} | ({} if dt is None else {"dt": dt})
         sol = simulate(b.system, chosen, b.q0, b.u0, t1=b.t1 if t1 is None else t1, **steps)
     except ValueError as error:
         raise fail(str(error)) from None
@@ -116,7 +129,8 @@ def run(
     if sol.result == RESULTS.interrupted:
         Console(stderr=True).print(f"interrupted at t = {sol.t[-1]:g}: nothing is written", highlight=False)
         raise typer.Exit(130)
-    title = f"{name}, case {case}, {type(chosen).__name__}"
+    stages = getattr(sol.method, "stages", None)
+    title = f"{name}, case {case}, {type(sol.method).__name__}" + (f"({stages})" if tolerances and stages else "")
     summary(sol, title)
     if plot is not None:
         from .plot import overview

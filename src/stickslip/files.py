@@ -23,12 +23,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .events import Events
 from .methods.base import Method
 from .records import RecordedMethod, RecordedSystem, describe, difference, rebuild, rebuildable, short
 from .results import RESULTS
 from .solution import Solution, Stats
 from .system import System
-from .tables import DERIVED, STATISTICS, VARIABLES, all_labels, dataset, result_name, values_of
+from .tables import DERIVED, EVENTS, STATISTICS, VARIABLES, all_labels, dataset, dims_of, result_name, values_of
 from .validate import as_parameters
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def _with_record(sol: Solution) -> "Dataset":
         "method": describe(sol.method),
         "labels": all_labels(sol),
         "shapes": {name: list(np.shape(value)) for name, value in values.items()},
+        "event_names": None if sol.events is None else [list(sol.events.names), sol.events.n_laws],
         "jax": [name for name, value in values.items() if isinstance(value, jax.Array)],
     }
     text = np.frombuffer(json.dumps(record, ensure_ascii=False, allow_nan=False).encode(), dtype=np.uint8)
@@ -139,6 +141,7 @@ def load(path: str | os.PathLike, system: System | None = None, method: Method |
         shapes, held_by_jax = record["shapes"], set(record["jax"])
         of_system, of_method, labels = (record[key] for key in ("system", "method", "labels"))
         result = getattr(RESULTS, record["result"])
+        event_names = record.get("event_names")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileError(f"{path} is damaged: its record cannot be read ({error!r})") from error
     _check(path, data, shapes)
@@ -148,6 +151,9 @@ def load(path: str | os.PathLike, system: System | None = None, method: Method |
     # Where there is a system, it answers these itself.
     rows = {name: values.pop(name) for name in DERIVED if name in values}
     stats = Stats(**{name: values.pop(name) for name in STATISTICS if name in values})
+    if event_names is not None:
+        columns = [values.pop(name) for name in EVENTS]
+        values["events"] = Events(*columns, tuple(event_names[0]), event_names[1])
     if system is None and not rebuildable(of_system):
         system = RecordedSystem(str(path), json.dumps(of_system), json.dumps(labels), rows)
     else:
@@ -201,7 +207,7 @@ def _check(path: Path, data: "Dataset", shapes: dict[str, list[int]]) -> None:
     if missing:
         raise FileError(f"{path} is incomplete: {', '.join(missing)} is missing")
     for name, shape in shapes.items():
-        found, dims = data.variables[name], VARIABLES[name].dims
+        found, dims = data.variables[name], dims_of(name, "u_dot_before" in shapes)
         if list(found.shape) != shape or found.dims != dims:
             have = f"{' x '.join(map(str, found.dims))} = {found.shape}"
             raise FileError(f"{path} has a wrong shape: {name} is {have}, expected {' x '.join(dims)} = {tuple(shape)}")

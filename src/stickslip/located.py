@@ -279,6 +279,29 @@ def _taken_jvp(primals, tangents, *, method, control):
 
 
 @eqx.filter_custom_jvp
+def _moment(args: Any, sides: Array, which: Array, on: Array, *, control: Any) -> Array:
+    """Zero: how long after a state a function is zero that is zero there. Its derivative is that of the time of the event."""
+    return jnp.zeros(())
+
+
+@_moment.def_jvp
+def _moment_jvp(primals, tangents, *, control):
+    args, sides, which, on = primals
+
+    def value(args):
+        dynamics, t, q, u, modes = args
+        return functions(dynamics, control, sides, t, q, u, modes, instant(dynamics, t, q, u, modes))[which]
+
+    _, rate = eqx.filter_jvp(value, (args,), (tangents[0],))
+    dynamics, t, q, u, modes = args
+    now = instant(dynamics, t, q, u, modes)
+    _, slope = jax.jvp(lambda t, q, u: value((dynamics, t, q, u, modes)), (t, q, u), (jnp.ones(()), now.q_dot, now.u_dot))
+    rate = jnp.zeros(()) if rate is None else rate
+    falls = on & (slope < 0.0)
+    return jnp.zeros(()), jnp.where(falls, -rate / jax.lax.stop_gradient(jnp.where(falls, slope, 1.0)), 0.0)
+
+
+@eqx.filter_custom_jvp
 def _again(args: Any, known: Instant) -> Instant:
     """An instant that is known already; its derivative is that of the instant itself."""
     return known
@@ -632,7 +655,9 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     flags = flags & _wanted(dynamics, control, c.sides)
 
     treats = event | at_start | switches
-    at_t, at_q, at_u = pick(at_start, (c.t, c.q, c.u), (t1, q1, u1))
+    late = _moment((dynamics, c.t, c.q, c.u, modes), c.sides, look.which, at_start & look.found & ~c.begins, control=control)
+    begun = c.t + late, c.q + late * now_.q_dot, c.u + late * now_.u_dot
+    at_t, at_q, at_u = pick(at_start, begun, (t1, q1, u1))
     was = pick(at_start, modes, moved)
     here = pick(at_start, now_, end)
 
@@ -705,7 +730,7 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
         newton_iterations=jnp.where(treated.impact, none, spent), code=code,
     )  # fmt: skip
     stays = c.kept._replace(
-        u=jnp.where(decided, treated.u, c.kept.u), P=pick(at_once, percussions, c.kept.P),
+        t=jnp.where(decided, at_t, c.kept.t), q=jnp.where(decided, at_q, c.kept.q), u=jnp.where(decided, treated.u, c.kept.u), P=pick(at_once, percussions, c.kept.P),
         newton_iterations=jnp.where(at_once, none, c.kept.newton_iterations),
         code=jnp.where(decided & (code > 0), code, jnp.where(at_once, 0, c.kept.code)),
     )  # fmt: skip
@@ -714,7 +739,7 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     ends = jnp.any(flags[first_user:] & np.array(control.terminal, dtype=bool))
     reached = (steps_on & lands & (stop >= control.t1) & ~event) | ((steps_on | decided) & ends)
     new = Carry(
-        jnp.where(steps_on, at_t, c.t), jnp.where(steps_on, at_q, c.q), jnp.where(steps_on | decided, treated.u, c.u),
+        jnp.where(steps_on | decided, at_t, c.t), jnp.where(steps_on | decided, at_q, c.q), jnp.where(steps_on | decided, treated.u, c.u),
         pick(steps_on | decided, treated.modes, pick(lost | failed, c.modes, modes)), jnp.where(steps_on | decided, fresh, c.fresh),
         jnp.where(steps_on | decided, ignored, c.ignored), jnp.where(steps_on | decided, sides, c.sides), new_dt, taken, new_length,
         pick(ok, search, c.search), jnp.where(impact | at_once, jnp.append(c.impacts[1:], at_t), c.impacts),

@@ -126,10 +126,10 @@ class Located(NamedTuple):
             *(xp.asarray(a) for a in rows.la), state=xp.concatenate([rows.closed, rows.stick], axis=1), events=happened,
             u_dot=rows.u_dot, u_dot_before=rows.u_dot_before, u_dot_quarter=rows.u_dot_quarter,
         )  # fmt: skip
-        return sol if self.t_eval is None else _at_times(sol, self.t_eval, xp)
+        return sol if self.t_eval is None else at_times(sol, self.t_eval, xp)
 
 
-def _at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
+def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
     """The rows at given times: states from the dense output, percussions shared out evenly over a step."""
     import dataclasses
 

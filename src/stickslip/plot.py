@@ -42,15 +42,19 @@ def _finish(figure: Any, file: str | Path, dpi: float | str = "figure") -> None:
 
 
 def overview(sol: Solution, title: str, file: str | Path) -> None:
-    """Positions, gaps, percussions and energy of any run."""
+    """Positions, gaps, percussions (or forces, where they are known) and energy of any run."""
     from .tables import all_labels
+
+    made, sol = sol, sol.smooth(500)
 
     names = {dim: [label.name for label in labels] for dim, labels in all_labels(sol).items()}
     rows = 2 if sol.state is None else 3
     figure, panels = axes(rows, 2, title, (9.0, 2.8 * rows))
     (a, b), (c, d) = panels[:2]
-    if sol.state is not None:
+    if sol.order is not None:
         _adjusted(sol, *panels[2])
+    elif sol.events is not None:
+        _located(made, *panels[2])
     for i in range(sol.q.shape[1]):
         a.plot(sol.t, sol.q[:, i], lw=1, label=names["coordinate"][i])
     a.set(title="positions", xlabel="t")
@@ -61,11 +65,14 @@ def overview(sol: Solution, title: str, file: str | Path) -> None:
         b.plot(sol.t, gaps[:, i], lw=1, label=names["contact"][i])
     b.axhline(0.0, color="k", lw=0.6)
     b.set(title=f"gaps (worst {gaps.min():.1e})" if gaps.size else "no contacts", xlabel="t")
-    for i in range(sol.P_N.shape[1]):
-        c.plot(sol.t[1:], sol.P_N[1:, i], lw=1, label=f"$P_N$, {names['contact'][i]}")
-    for i in range(sol.P_F.shape[1]):
-        c.plot(sol.t[1:], sol.P_F[1:, i], lw=0.8, ls="--", label=f"$P_F$, {names['friction'][i]}")
-    c.set(title="percussions of each step", xlabel="t")
+    forces = made.u_dot is not None
+    N, F = (made.la_N, made.la_F) if forces else (sol.P_N[1:], sol.P_F[1:])
+    t, symbol = (made.t, r"\lambda") if forces else (sol.t[1:], "P")
+    for i in range(N.shape[1]):
+        c.plot(t, N[:, i], lw=1, label=f"${symbol}_N$, {names['contact'][i]}")
+    for i in range(F.shape[1]):
+        c.plot(t, F[:, i], lw=0.8, ls="--", label=f"${symbol}_F$, {names['friction'][i]}")
+    c.set(title="contact forces" if forces else "percussions of each step", xlabel="t")
     if 0 < sol.P_N.shape[1] + sol.P_F.shape[1] <= MANY:
         c.legend(fontsize=7, ncols=2)
     if sol.has_energy:
@@ -87,6 +94,29 @@ def _adjusted(sol: Solution, a: Any, b: Any) -> None:
         axis.set(title=title, xlabel="t")
     a.set_yscale("log")
     a.legend(fontsize=7)
+
+
+MARKS = {
+    "impact": "v", "accumulation": "P", "lift-off": "^", "stick": "s", "slip": "o", "reversal": "D", "force jump": "x",
+    "event": "*", "printed steps": "X",
+}  # fmt: skip
+
+
+def _located(sol: Solution, a: Any, b: Any) -> None:
+    """The step sizes, and what happened when, one line a law."""
+    made = np.diff(sol.t) > 0
+    a.plot(sol.t[1:][made], sol.dt[1:][made], lw=0.8, drawstyle="steps-pre")
+    a.set(title="step size", xlabel="t", yscale="log")
+    names = [name for name in sol.events.names if name in set(sol.events.name)]
+    for kind, mark in MARKS.items():
+        some = sol.events.of(kind)
+        if len(some):
+            at = [names.index(name) if name else -1 for name in some.name]
+            b.plot(some.t, at, mark, ms=4, mfc="none" if mark in "^o" else None, label=kind)
+    b.set(title="events", xlabel="t", xlim=(sol.t[0], sol.t[-1]), yticks=range(len(names)), yticklabels=names)
+    b.set_ylim(-0.8, max(len(names), 1) - 0.2)
+    if len(sol.events):
+        b.legend(fontsize=7, ncols=3)
 
 
 def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> None:

@@ -222,6 +222,15 @@ class Solution(eqx.Module):
             return jax.tree.map(np.asarray, between(self, times, captured(self.system)))
         return between(self, jnp.asarray(t, dtype=float), captured(self.system))
 
+    def smooth(self, rows: int) -> "Solution":
+        """Of a run with located events another with about so many rows at equal times, and one at every event; for pictures."""
+        if self.u_dot_before is None or not np.all(np.isfinite(self.u_dot_before)):
+            return self
+        from .located_solution import at_times
+
+        even = np.linspace(self.t[0], self.t[-1], rows)
+        return at_times(self, np.unique(np.concatenate([even, np.asarray(self.events.t)])), np)
+
     def to_xarray(self) -> "Dataset":
         """All arrays as an `xarray.Dataset` with the names and units of the system's ``coordinates`` and ``contacts``."""
         from .tables import to_xarray

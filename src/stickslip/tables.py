@@ -60,12 +60,25 @@ VARIABLES = {
     "mode_failed": _Variable(("step", "interaction"), "whether friction was as printed though contact persisted"),
     "attempts": _Variable((), "steps that were computed", "1"),
     "steps": _Variable((), "steps that were kept", "1"),
+    "smallest_gap": _Variable((), "smallest gap of an open contact, between rows too", "m"),
+    "u_dot": _Variable(("t", "velocity"), "accelerations, after what happened at t"),
+    "u_dot_before": _Variable(("t", "velocity"), "accelerations at the end of the step that ends at t"),
+    "u_dot_quarter": _Variable(("t", "velocity"), "accelerations a quarter through the step that ends at t"),
+    "event_t": _Variable(("event",), "times of events", "s"),
+    "event_code": _Variable(("event",), "what happened: 1 impact, 2 lift-off, 3 stick, 4 slip, 5 reversal, 6 accumulation, 7 force jump, 8 event, 9 printed steps"),
+    "event_source": _Variable(("event",), "where: index in the laws, then in the user's functions; -1: nowhere"),
     "dt": _Variable(("t",), "the step that ends at t", "s"),
     "g_N": _Variable(("t", "contact"), "gaps", "m"),
     "energy": _Variable(("t",), "total energy", "J"),
 }
 STATISTICS = tuple(field.name for field in dataclasses.fields(Stats))
 DERIVED = ("dt", "g_N", "energy")
+EVENTS = ("event_t", "event_code", "event_source")
+
+
+def dims_of(name: str, by_row: bool) -> tuple[str, ...]:
+    """Where times repeat (before and after an impact) the index is the row, and t a column."""
+    return tuple("row" if by_row and dim == "t" else dim for dim in VARIABLES[name].dims)
 
 
 def to_xarray(sol: Solution) -> "Dataset":
@@ -77,7 +90,9 @@ def values_of(sol: Solution) -> dict[str, Any]:
     """By name, everything that is there."""
     if is_traced(sol):
         raise TypeError("inside jit, vmap or a derivative there are no numbers yet: return the solution first")
-    own = {name: getattr(sol, name) for name in VARIABLES if name not in (*STATISTICS, *DERIVED)}
+    own = {name: getattr(sol, name) for name in VARIABLES if name not in (*STATISTICS, *DERIVED, *EVENTS)}
+    if sol.events is not None:
+        own |= {name: getattr(sol.events, name.removeprefix("event_")) for name in EVENTS}
     statistics = {name: getattr(sol.stats, name) for name in STATISTICS}
     derived = {"dt": sol.dt, "g_N": sol.g_N(), "energy": sol.energy() if sol.has_energy else None}
     return {name: value for name, value in (own | statistics | derived).items() if value is not None}
@@ -90,7 +105,7 @@ def dataset(sol: Solution, values: dict[str, Any]) -> "Dataset":
 
     labels = all_labels(sol)
     data = {
-        name: xr.Variable(VARIABLES[name].dims, np.asarray(value), _attributes(name, labels))
+        name: xr.Variable(dims_of(name, sol.by_row), np.asarray(value), _attributes(name, labels))
         for name, value in values.items()
     }
     coordinates = {}
@@ -130,6 +145,8 @@ def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
         return {dim: tuple(Label(*label) for label in named) for dim, named in json.loads(system.labels).items()}
     known = Labels.of(system, sol.q.shape[1], sol.u.shape[1], n_N)
     labels = {"coordinate": known.coordinates, "velocity": known.velocities, "contact": known.contacts}
+    if sol.events is not None:
+        labels["event"] = tuple(Label(f"{e.kind} {e.name}".strip()) for e in sol.events)
     labels["friction"] = tuple(_friction_labels(system, known.contacts))
     labels["interaction"] = tuple(Label(name) for name in interactions(system, known.contacts))
     if sol.state is not None:

@@ -13,6 +13,19 @@ function player(root) {
   const digits = Math.min(12, Math.max(0, 3 - Math.floor(Math.log10(span))));
   let drawn = null, busy = false, wanted = 0, playing = false, began = 0;
   slider.max = last;
+  if (run.events.length) { /* ticks where something happened */
+    const ticks = document.createElement("datalist");
+    ticks.id = "events-" + root.dataset.name;
+    for (const e of run.events) {
+      const tick = document.createElement("option");
+      tick.value = e.frame;
+      tick.label = e.what;
+      ticks.appendChild(tick);
+    }
+    root.appendChild(ticks);
+    slider.setAttribute("list", ticks.id);
+  }
+  const happened = (k) => run.events.filter((e) => e.frame === k).map((e) => e.what).join(", ");
   for (const m of run.moving) for (const axis of ["x", "y", "z"]) if (m[axis]) m[axis] = unpacked(m[axis]);
 
   function draw() {
@@ -34,7 +47,7 @@ function player(root) {
   async function show(k) {
     wanted = k;
     slider.value = k;
-    clock.textContent = "t = " + run.t[k].toFixed(digits) + " s";
+    clock.textContent = "t = " + run.t[k].toFixed(digits) + " s" + (happened(k) ? ", " + happened(k) : "");
     if (busy) return;
     busy = true;
     try {
