@@ -772,6 +772,8 @@ def _flight(dynamics: Dynamics, c: Carry, now: Instant) -> Array:
     """After an impact a little more than the time until the contact closes again, as after a throw."""
     g_dot, g_ddot = dynamics.split(now.rates).N, dynamics.split(now.accelerations).N
     returns = ~c.modes.closed & c.fresh[: dynamics.laws.n_N] & (g_dot > 0.0) & (g_ddot < 0.0)
+    # after lift-off a gap has neither velocity nor acceleration: what there is of them is round-off
+    returns = returns & (g_dot**2 > -2e3 * jnp.finfo(float).eps * dynamics.gap_terms[dynamics.rows.g :] * g_ddot)
     return 1.1 * jnp.min(jnp.where(returns, -2.0 * g_dot / g_ddot, jnp.inf), initial=jnp.inf)
 
 
