@@ -245,9 +245,17 @@ def _look(
 
 
 # -- a step that was taken, and its derivative -----------------------------------------------------------------------------
+def _ended(method: Any, solver: Any, control: Control, sides: Array, dynamics: Dynamics, t, dt, q, u, modes: GivenModes):
+    """The end of a step, and the functions there."""
+    now = held(instant(dynamics, t, q, u, modes))
+    moved = modes._replace(starting=jnp.zeros_like(modes.starting))
+    out = trial(method, solver, dynamics, t, dt, q, u, moved, now)
+    end = instant(dynamics, t + dt, out.q, out.u, moved)
+    return (out.q, out.u, out.P), functions(dynamics, control, sides, t + dt, out.q, out.u, moved, end)
+
+
 @eqx.filter_custom_jvp
 def _taken(args: Any, known: Trial, sides: Array, target: Array, at_event: Array, *, method: Any, control: Any) -> Any:
-    _, _, _, _, _, _ = args
     return known.q, known.u, known.P, args[2]
 
 
@@ -259,13 +267,8 @@ def _taken_jvp(primals, tangents, *, method, control):
     dynamic, static = eqx.partition(args, eqx.is_inexact_array)
 
     def step(dynamic):
-        dynamics, t, dt, q, u, modes = eqx.combine(dynamic, static)
-        now = held(instant(dynamics, t, q, u, modes))
-        moved = modes._replace(starting=jnp.zeros_like(modes.starting))
-        out = trial(method, solver, dynamics, t, dt, q, u, moved, now)
-        end = instant(dynamics, t + dt, out.q, out.u, moved)
-        value = functions(dynamics, control, sides, t + dt, out.q, out.u, moved, end)
-        return (out.q, out.u, out.P), value[target]
+        ends, values = _ended(method, solver, control, sides, *eqx.combine(dynamic, static))
+        return ends, values[target]
 
     rates = jax.tree.map(lambda x, r: jnp.zeros_like(x) if r is None else r, dynamic, tangents[0])
     longer = eqx.tree_at(lambda a: a[2], jax.tree.map(jnp.zeros_like, dynamic), jnp.ones(()))
@@ -663,7 +666,9 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     switches = goes_on & lands & (stop < control.t1) & ~event
     flags = flags & _wanted(dynamics, control, c.sides)
 
-    treats = event | at_start | switches
+    # (11): while redundant contacts bear what looks like an event, the inclusion has the last word on every step
+    guarded = goes_on & ~event & ~switches & jnp.any(c.ignored)
+    treats = event | at_start | switches | guarded
     late = _moment((dynamics, c.t, c.q, c.u, modes), c.sides, look.which, at_start & look.found & ~c.begins, control=control)
     begun = c.t + late, c.q + late * now_.q_dot, c.u + late * now_.u_dot
     at_t, at_q, at_u = pick(at_start, begun, (t1, q1, u1))
@@ -674,7 +679,7 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
         return _treat(
             dynamics, method, control, c._replace(modes=was), at_t, at_q, at_u, flags,
             _again((dynamics, at_t, at_q, at_u, was), held(here)),
-            at_start & (c.begins | (c.treated > 0) | ~jnp.any(flags)), switches, c.begins,
+            guarded | ~here.unique | (at_start & (c.begins | (c.treated > 0) | ~jnp.any(flags))), switches, c.begins,
         )  # fmt: skip
 
     nothing = Treated(
@@ -692,16 +697,20 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     shortest = 1e-3 * TINY * control.dt_max + 4.0 * jnp.finfo(float).eps * jnp.abs(c.t)
     lost = ((fails | rejected | waits) & (h <= shortest)) | undecided
     ok = ~failed & ~lost
-    steps_on = goes_on & ok
+    changed, balls_changed = _changes(dynamics, modes, treated.modes)
+    too_late = guarded & (jnp.any(changed) | jnp.any(balls_changed)) & ~tiny
+    steps_on = goes_on & ok & ~too_late
     decided = at_start & ok
 
     # what the next attempt knows
-    changed = (treated.modes.closed != modes.closed) | (treated.modes.closed & flags[:n])
-    balls_changed = (treated.modes.stick != modes.stick) | treated.modes.starting | flags[n : n + dynamics.laws.set.count]
-    renewed = jnp.concatenate([changed | flags[:n], balls_changed, flags[n + dynamics.laws.set.count :]])
-    fresh = jnp.where(treats, renewed, c.fresh & (values <= 0.0))
-    # (11): what is negative though the inclusion has just been solved is for redundant contacts to bear
-    ignored = jnp.where(decided, c.ignored | (~renewed & (first < -slack)), c.ignored & (values < -slack))
+    others = flags[n + dynamics.laws.set.count :]
+    turned = jnp.concatenate([changed, balls_changed | treated.modes.starting, jnp.zeros_like(others)])
+    borne = _borne(flags & _forces_only(dynamics, modes, others), turned, here.unique)
+    renewed = (turned | flags) & ~borne
+    fresh = jnp.where(treats & ~guarded, renewed, c.fresh & (values <= 0.0))
+    before = jnp.where(at_start, first, values)
+    borne = borne | _borne(~turned & (before < -slack), turned, here.unique)
+    ignored = jnp.where(decided | (event & steps_on), c.ignored | borne, c.ignored) & ((before < -slack) | borne)
     first_user = values.shape[0] - len(control.users)
     # One that was not wanted has changed its side unseen.
     turned = flags[first_user:] | (
@@ -715,7 +724,7 @@ def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> 
     wanted = jnp.where(cut & ~control.fixed, jnp.maximum(wanted, jnp.minimum(c.dt, h * GROW)), wanted)
     new_dt = jnp.where(steps_on, wanted, jnp.where(rejected, h * jnp.minimum(factor, 0.9), c.dt))
     new_length = jnp.where(
-        searches, guess, jnp.where(waits | fails, h / 4.0, jnp.where(rejected | steps_on, new_dt, c.length))
+        searches, guess, jnp.where(waits | fails | too_late, h / 4.0, jnp.where(rejected | steps_on, new_dt, c.length))
     )
     new_length = jnp.where(decided, jnp.minimum(c.length, new_dt), new_length)
 
@@ -769,6 +778,22 @@ def _wanted(dynamics: Dynamics, control: Control, sides: Array) -> Bool[Array, "
     directions = jnp.asarray(np.array(control.directions, dtype=float))
     laws = jnp.ones(dynamics.laws.n_N + dynamics.laws.set.count, dtype=bool)
     return jnp.concatenate([laws, (directions == 0.0) | (directions == -sides)])
+
+
+def _changes(dynamics: Dynamics, old: GivenModes, new: GivenModes) -> tuple[Array, Array]:
+    """Contacts and balls that are in another mode."""
+    had, has = carried(dynamics, old.closed), carried(dynamics, new.closed)
+    return new.closed != old.closed, (had | has) & (new.stick != old.stick)
+
+
+def _forces_only(dynamics: Dynamics, modes: GivenModes, others: Array) -> Bool[Array, " functions"]:
+    """Functions of forces, which redundant contacts may share in many ways: closed contacts, sticking balls."""
+    return jnp.concatenate([modes.closed, modes.stick & carried(dynamics, modes.closed), jnp.zeros_like(others)])
+
+
+def _borne(negative: Array, turned: Array, unique: Array) -> Bool[Array, " functions"]:
+    """(11): what is negative, though the inclusion was solved and left its mode, is for redundant contacts to bear."""
+    return negative & ~turned & ~unique
 
 
 def _smallest(dynamics: Dynamics, modes: GivenModes, look: Look, smallest: Array, taken: Array) -> Array:

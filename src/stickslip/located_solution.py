@@ -82,14 +82,18 @@ class Located(NamedTuple):
         return cls(rtol, atol, None if dt is None else float(dt), dt_max, dt_zeno, max_events, times, functions)
 
     def suitable(self) -> Method:
-        return RadauIIA(2 if self.rtol > 1e-4 else 3 if self.rtol > 1e-7 else 5)
+        return RadauIIA(3 if self.rtol > 1e-7 else 5)
+
+    def on(self, system: System) -> "Located":
+        """A system without laws has no events: one that never comes keeps the loop simple."""
+        return self._replace(events=(_never,)) if not len(system.laws) and not self.events else self
 
     def check(self, method: Method) -> None:
-        if not (isinstance(method, CoupledStages) and method.projected):
-            raise ValueError(
-                f"{type(method).__name__} has no error estimate for steps between located events:"
-                " use ss.RadauIIA(stages) or ss.LobattoIIIC(stages), or a fixed dt"
-            )
+        name, advice = type(method).__name__, "use ss.RadauIIA(stages) or ss.LobattoIIIC(stages), or a fixed dt"
+        if not isinstance(method, CoupledStages) or not method.projected:
+            raise ValueError(f"{name} has no error estimate for steps between located events: {advice}")
+        if method.stages < 2:
+            raise ValueError(f"{name}({method.stages}) is of order {method.order}, too low for tolerances: {advice}")
 
     def control(self, t0: float, t1: float) -> Control:
         if self.t_eval is not None and not np.all((self.t_eval >= t0) & (self.t_eval <= t1)):
@@ -158,6 +162,10 @@ def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
         xp.asarray(times), xp.asarray(q), xp.asarray(u), *(over(P) for P in (sol.P_g, sol.P_gamma, sol.P_N, sol.P_F)), sol.result,
         stats, sol.system, sol.method, state=nearest(sol.state), events=sol.events,
     )  # fmt: skip
+
+
+def _never(t: Any, q: Any, u: Any) -> Any:
+    return jnp.ones(())
 
 
 def _number(name: str, value: Any, otherwise: float) -> float:

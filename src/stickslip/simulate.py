@@ -90,9 +90,9 @@ def simulate(
     if stepsize is not None and not isinstance(stepsize, SwitchingPoints):
         raise TypeError(f"stepsize must be an ss.SwitchingPoints(...), got {stepsize!r}")
     if located is None and (dt is None) == (stepsize is None):
-        have = "neither dt nor stepsize nor rtol and atol are" if dt is None else "dt and stepsize are both"
+        have = "neither dt nor stepsize is given, and no tolerances" if dt is None else "dt and stepsize are both given"
         raise ValueError(
-            f"{have} given: give dt=... for steps of one size, rtol=... and atol=..., or stepsize=ss.SwitchingPoints(...)"
+            f"{have}: give dt=... for steps of one size, rtol=... and atol=..., or stepsize=ss.SwitchingPoints(...)"
         )
     if located is not None:
         located.check(method)
@@ -213,6 +213,7 @@ def _located(
 ) -> Solution:
     """Rows from event to event; where modes cannot be decided, printed steps in between."""
     t0, t1 = times
+    asked = asked.on(system)
     control, key = asked.control(t0, t1), captured(system, method, *asked.events)
     if traced:
         if max_steps is None:

@@ -117,24 +117,27 @@ class Affine(NamedTuple):
         needed = layout.join(True, modes.closed, set_.expand(acts))
         return cls(S, jnp.where(closing, -c, pushed), needed, jnp.where(size > 0.0, size, 1.0))
 
-    def solve(self, smallest: bool) -> Float[Array, " n_y"]:
-        """y; of redundant rows the smallest one, or any where only the motion counts."""
+    def solve(self, smallest: bool) -> tuple[Float[Array, " n_y"], Bool[Array, ""]]:
+        """y, and whether it is unique; of redundant rows the smallest one, or any where only the motion counts."""
         return _solved(self, smallest)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def _solved(affine: Affine, smallest: bool) -> Array:
+def _solved(affine: Affine, smallest: bool) -> tuple[Array, Array]:
     factors = eliminate(affine.S, affine.needed, NULL_PIVOT)
     y = factors.apply(affine.b)
-    return jax.lax.cond(factors.regular, lambda: y, lambda: _smallest(affine)) if smallest else y
+    if smallest:
+        y = jax.lax.cond(factors.regular, lambda: y, lambda: _smallest(affine))
+    return y, factors.regular
 
 
 @_solved.defjvp
 def _solved_jvp(smallest, primals, tangents):
     """dy = S^-1 (db - dS y)."""
     (affine,), (rates,) = primals, tangents
-    y = _solved(affine, smallest)
-    return y, eliminate(affine.S, affine.needed, NULL_PIVOT).apply(rates.b - rates.S @ y)
+    y, unique = _solved(affine, smallest)
+    y_dot = eliminate(affine.S, affine.needed, NULL_PIVOT).apply(rates.b - rates.S @ y)
+    return (y, unique), (y_dot, np.zeros(np.shape(unique), jax.dtypes.float0))
 
 
 def _smallest(affine: Affine) -> Array:
@@ -155,6 +158,7 @@ class Instant(NamedTuple):
     accelerations: Float[Array, " n_y"]
     at: Directions
     k: Float[Array, " nu"]  # M^-1 h
+    unique: Bool[Array, ""]  # whether la is
 
 
 def instant(dynamics: Dynamics, t, q: Array, u: Array, modes: GivenModes) -> Instant:
@@ -162,15 +166,15 @@ def instant(dynamics: Dynamics, t, q: Array, u: Array, modes: GivenModes) -> Ins
     at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     k, rates, zeta = force[:, 0], at.velocities(u), dynamics.acceleration_rest(t, q, u)
     free = at.W.T @ k + zeta
-    la = Affine.of(dynamics, at, free, modes, dynamics.split(rates).F, 1.0).solve(dynamics.n_y > dynamics.nu)
+    la, unique = Affine.of(dynamics, at, free, modes, dynamics.split(rates).F, 1.0).solve(dynamics.n_y > dynamics.nu)
     u_dot = k + at.L @ la
-    return Instant(dynamics.q_dot(t, q, u), u_dot, la, rates, at.W.T @ u_dot + zeta, at, k)
+    return Instant(dynamics.q_dot(t, q, u), u_dot, la, rates, at.W.T @ u_dot + zeta, at, k, unique)
 
 
 def projected(dynamics: Dynamics, at: Directions, u: Array, modes: GivenModes) -> tuple[Array, Array]:
     """(4.103): u+ and its percussion. Closed gaps and sticking balls have no velocity, slipping ones are moved along d."""
     rates = at.velocities(u)
-    y = Affine.of(dynamics, at, rates, modes, dynamics.split(rates).F, 0.0).solve(False)
+    y, _ = Affine.of(dynamics, at, rates, modes, dynamics.split(rates).F, 0.0).solve(False)
     return u + at.L @ y, y
 
 
