@@ -184,6 +184,26 @@ class Cradle(ss.System):
         return 0.5 * u @ u + 5.0 * q @ q
 
 
+LEGS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
+
+
+class Table(ss.System):
+    """q = (z, a, b): a table on four legs, of which one is redundant; its load moves outwards along a diagonal."""
+
+    def M(self, t, q):
+        return jnp.diag(jnp.array([1.0, 0.5, 0.5]))
+
+    def h(self, t, q, u):
+        return -10.0 * jnp.stack([1.0 + 0.0 * t, t, t])
+
+    def g_N(self, t, q):
+        return q[0] + LEGS @ q[1:]
+
+    @property
+    def laws(self):
+        return (ss.Contact(),) * 4
+
+
 def plank() -> tuple[Any, Any, Any]:
     """A block that falls flat on both corners."""
     return RockingBlock(b=1.0, h_=0.05, mu=0.3), jnp.array([0.0, 0.55, 0.0]), jnp.array([1.0, 0.0, 0.0])
@@ -350,6 +370,9 @@ def together() -> None:
             f"{text}, energy rises by {rise:.1e}, gap {gap:.1e}",
             sol.t[-1] == t1 and (driven or rise <= 1e-10) and gap >= -1e-9,
         )
+    sol = ss.simulate(Table(), ss.RadauIIA(3), jnp.zeros(3), jnp.zeros(3), t1=1.5, rtol=1e-6, atol=1e-6)
+    late = np.abs(sol.events.t - 1.0).max()
+    line(f"table on four legs tips at t = 1: {len(sol.events)} legs lift off, {late:.1e} late (asked: 20 tol)", len(sol.events) == 3 and late <= 2e-5)
     system, q0, u0, t1 = benchmark("slider-crank")
     a, b = (end(ss.simulate(system, ss.RadauIIA(3), q0, u0, t1=t1, rtol=tol, atol=tol)) for tol in (1e-7, 1e-8))
     line(f"slider-crank, end states at 1e-7 and 1e-8 differ by {deviation(a, b):.1e} (asked: 1e-5)", deviation(a, b) <= 1e-5)
@@ -468,6 +491,24 @@ def derivatives() -> None:
         columns.append(d[0])
     off = np.abs(forward - np.stack(columns, axis=1)).max() / np.abs(forward).max()
     line(f"with drag, differences: {off:.1e}", off <= 1e-8)
+    p_spin = jnp.array([1.0, 0.7, 0.2])
+
+    def spinning(p):
+        sol = ss.simulate(
+            SpinningBall(p[1], p[2]), ss.RadauIIA(3), jnp.stack([0.0, p[0], 0.0]), jnp.array([2.0, 0.0, 30.0]), t1=1.2, dt=0.05,
+            locate=True, max_steps=60,
+        )  # fmt: skip
+        return jnp.concatenate([sol.q[-1], sol.u[-1], sol.events.t[:2]])
+
+    exact_spin, g = jax.jacfwd(spinning)(p_spin), jax.jit(spinning)
+    columns = []
+    for i in range(3):
+        d = [(g(p_spin.at[i].add(h)) - g(p_spin.at[i].add(-h))) / (2 * h) for h in (4e-3, 2e-3, 1e-3, 5e-4)]
+        for k in range(1, 4):
+            d = [(4**k * b - a) / (4**k - 1) for a, b in zip(d, d[1:], strict=False)]
+        columns.append(d[0])
+    off = np.abs(exact_spin - np.stack(columns, axis=1)).max() / np.abs(exact_spin).max()
+    line(f"with drag, spin and friction, steps of one size, differences: {off:.1e}", off <= 1e-8)
     backward = jax.jacrev(lambda p: run(p, 0.3, 1e-11))(p)
     off = np.abs(forward - backward).max() / np.abs(forward).max()
     line(f"grad and jacfwd differ by {off:.1e}", off <= 1e-10)

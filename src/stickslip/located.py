@@ -53,6 +53,8 @@ class Control(eqx.Module):
     dt_max: Array
     dt_zeno: Array  # or nan: bounces lower than the tolerance do not count
     t1: Array
+    max_events: Array
+    max_steps: Array
     users: tuple[Callable, ...] = eqx.field(static=True, default=())
     directions: tuple[int, ...] = eqx.field(static=True, default=())
     terminal: tuple[bool, ...] = eqx.field(static=True, default=())
@@ -395,7 +397,8 @@ def _treat(
         bounced = jnp.where(arrive, jnp.where(quick, ACCUMULATION, IMPACT), 0)
         contacts = jnp.where(modes.closed & ~closed, LIFT_OFF, bounced)
         had, has = carried(dynamics, modes.closed), carried(dynamics, closed)
-        turned = set_.dot(direction, modes.direction) < 0.0
+        slid = jnp.where(set_.expand(modes.frozen), modes.direction, set_.direction(dynamics.split(rates).F))
+        turned = set_.dot(direction, slid) < 0.0
         changed = jnp.where(stick & ~modes.stick, STICK, jnp.where(modes.stick & ~stick, SLIP, 0))
         changed = jnp.where(~stick & ~modes.stick & turned & (set_.dot(direction, direction) > 0), REVERSAL, changed)
         of_balls = jnp.where(had & has, changed, 0)
@@ -864,7 +867,8 @@ def _loop(dynamics: Dynamics, method: Method, control: Control, c: Carry, length
 
     def unfinished(state):
         c, _, n = state
-        return ~c.finished & (c.result == RESULTS.successful) & (n < length) & (c.attempts < until)
+        within = (c.events <= control.max_events) & (c.steps < control.max_steps) | c.last
+        return ~c.finished & (c.result == RESULTS.successful) & (n < length) & (c.attempts < until) & within
 
     def advance(state):
         c, rows, n = state

@@ -63,7 +63,7 @@ class Located(NamedTuple):
             raise ValueError("locate=True needs dt=..., or tolerances rtol=... and atol=... instead of both")
         if save_every != 1:
             raise ValueError("save_every is for steps of a fixed size without events; t_eval=... says which times to keep")
-        rtol = _number("rtol", rtol, (1e-2 * atol if atol else 1e-8) if atol is None else atol)
+        rtol = _number("rtol", rtol, _number("atol", atol, 1e-8))
         atol = _number("atol", atol, rtol / 100)
         if rtol < 10 * np.finfo(float).eps:
             raise ValueError(f"rtol = {rtol:g} is below what double precision can do; at least 1e-14")
@@ -95,13 +95,14 @@ class Located(NamedTuple):
         if method.stages < 2:
             raise ValueError(f"{name}({method.stages}) is of order {method.order}, too low for tolerances: {advice}")
 
-    def control(self, t0: float, t1: float) -> Control:
+    def control(self, t0: float, t1: float, max_steps: int | None) -> Control:
         if self.t_eval is not None and not np.all((self.t_eval >= t0) & (self.t_eval <= t1)):
             raise ValueError(f"t_eval must be between t0 = {t0:g} and t1 = {t1:g}")
         span, nan = t1 - t0, math.nan
         values = (
             self.rtol, self.atol, nan if self.dt is None else self.dt, span / 10 if self.dt_max is None else self.dt_max,
-            nan if self.dt_zeno is None else self.dt_zeno, t1,
+            nan if self.dt_zeno is None else self.dt_zeno, t1, math.inf if self.max_events is None else self.max_events,
+            math.inf if max_steps is None else max_steps,
         )  # fmt: skip
         directions = tuple(int(np.sign(getattr(f, "direction", 0))) for f in self.events)
         terminal = tuple(bool(getattr(f, "terminal", False)) for f in self.events)

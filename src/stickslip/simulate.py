@@ -214,7 +214,7 @@ def _located(
     """Rows from event to event; where modes cannot be decided, printed steps in between."""
     t0, t1 = times
     asked = asked.on(system)
-    control, key = asked.control(t0, t1), captured(system, method, *asked.events)
+    control, key = asked.control(t0, t1, None if traced else max_steps), captured(system, method, *asked.events)
     if traced:
         if max_steps is None:
             raise ValueError("max_steps is missing: inside jit, vmap or a derivative, tolerances need a number of rows")

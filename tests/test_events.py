@@ -1,0 +1,369 @@
+"""Located events: order through impacts, tolerances, what happened, and derivatives; `benchmarks/events.py` has the large figures."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import events as figures
+import stickslip as ss
+import stickslip.methods.given_modes as given_modes
+from events import Drop, Table
+from stickslip import located
+from stickslip.methods import REGISTRY
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Breaks a part of the scheme; what was compiled before is forgotten, and what is compiled now too."""
+
+    def replace(module, name, by):
+        monkeypatch.setattr(module, name, by)
+        jax.clear_caches()
+
+    yield replace
+    monkeypatch.undo()
+    jax.clear_caches()
+
+
+def oscillator(method, **how):
+    b = ss.benchmarks.load("impact-oscillator")
+    sol = ss.simulate(b.system, method, b.q0, b.u0, t1=b.t1, **how)
+    return sol, abs(sol.q[-1, 0] - b.reference["exact"](np.array([b.t1]))[0])
+
+
+# -- orders and tolerances ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("stages", "order"), [(2, 3), (3, 5)])
+def test_the_order_holds_through_six_impacts(stages, order):
+    errors = [oscillator(ss.RadauIIA(stages), dt=dt, locate=True)[1] for dt in (0.0125, 0.00625)]
+    assert math.log2(errors[0] / errors[1]) > order - 0.3
+
+
+def test_the_order_holds_through_stick_and_slip():
+    b = ss.benchmarks.load("block-on-belt")
+    runs = [ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=b.t1, dt=dt, locate=True) for dt in (0.25, 0.125, 0.03125)]
+    errors = [np.abs(sol.q[-1] - runs[-1].q[-1]).max() for sol in runs[:2]]
+    assert math.log2(errors[0] / errors[1]) > 4.7
+    assert [e.kind for e in runs[0].events] == ["slip", "stick", "slip", "stick"]
+
+
+@pytest.mark.parametrize("method", [ss.RadauIIA(3), ss.RadauIIA(4), ss.RadauIIA(5), ss.LobattoIIIC(3)], ids=str)
+def test_errors_follow_the_tolerance(method):
+    times = ss.benchmarks.load("impact-oscillator").reference["impact_times"]
+    for tol in (1e-4, 1e-7):
+        sol, error = oscillator(method, rtol=tol, atol=tol)
+        assert error <= 10 * tol
+        assert np.abs(sol.events.t - np.array(times)).max() <= 20 * tol
+
+
+def test_the_work_stays_in_bounds():
+    """A prototype of this algorithm needed 249 and 719 steps; the estimate is relaxed where it is too careful."""
+    solves = [int(oscillator(ss.RadauIIA(3), rtol=tol, atol=tol)[0].stats.attempts) for tol in (1e-6, 1e-8)]
+    assert solves[0] <= 250
+    assert solves[1] <= 720
+
+
+# -- what happened -------------------------------------------------------------------------------------------------------------
+def woodpecker(tol=1e-8, **more):
+    b = ss.benchmarks.load("woodpecker")
+    return ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=b.t1, rtol=tol, atol=tol, **more)
+
+
+@pytest.fixture(scope="module")
+def pecked():
+    return woodpecker()
+
+
+def test_the_woodpecker_pecks_as_in_the_literature(pecked):
+    reference = ss.benchmarks.load("woodpecker").reference
+    kinds = ["stick", "slip", "lift-off", "impact", "impact", "impact", "lift-off", "impact", "impact", "stick"]
+    assert list(pecked.events.kind) == kinds
+    assert list(pecked.events.contact) == [1, 1, 1, 2, 0, 2, 2, 1, 1, 1]
+    assert pecked.events[4].name == "beak"
+    known = [*reference["times"], reference["next_stick"]]
+    assert np.abs(np.unique(known) - pecked.events.t).max() < 2e-9
+    for t, (y, phi, omega) in reference["samples"].items():
+        q, u = pecked(t)
+        assert np.abs([q[0] - y, q[2] - phi, u[2] - omega]).max() < 1e-7
+
+
+def test_rows_come_before_and_after_an_impact(pecked):
+    twice = np.flatnonzero(np.diff(pecked.t) == 0.0)
+    assert len(twice) == len(pecked.events.of("impact"))
+    beak = int(np.flatnonzero(pecked.t == pecked.events.of("impact").t[1])[0])
+    before, after = (pecked.u[k, 2] for k in (beak, beak + 1))
+    assert after == pytest.approx(-0.5 * before, rel=1e-10)
+    assert pecked.P_N[beak + 1, 0] > 0
+    assert np.all(np.abs(pecked.P_F) <= 0.3 * pecked.P_N + 1e-15)
+
+
+def test_forces_are_those_of_an_instant(pecked):
+    """Slipping friction is on its cone, sticking inside; and percussions are their integral."""
+    forces, closed, stick = pecked.forces(), pecked.state[:, 1], pecked.state[:, 4]
+    assert np.abs(np.abs(forces.la_F[closed & ~stick, 1]) - 0.3 * forces.la_N[closed & ~stick, 1]).max() < 1e-12
+    assert np.all(np.abs(forces.la_F[stick, 1]) <= 0.3 * forces.la_N[stick, 1] + 1e-12)
+    k = np.flatnonzero(stick)[5]
+    mean = (forces.la_N[k, 1] + forces.la_N[k + 1, 1]) / 2
+    assert pecked.P_N[k + 1, 1] / (pecked.t[k + 1] - pecked.t[k]) == pytest.approx(mean, rel=1e-3)
+
+
+def test_a_start_gives_no_event():
+    for u in (0.0, 1.0):  # about to stay, and to leave
+        sol = ss.simulate(Drop(), ss.RadauIIA(2), [0.0], [u], t1=0.1, rtol=1e-4, atol=1e-4)
+        assert len(sol.events) == 0
+
+
+def test_elastic_bounces_keep_the_energy():
+    sol = ss.simulate(Drop(1.0), ss.RadauIIA(3), [0.8], [0.0], t1=40.2, rtol=1e-6, atol=1e-6)
+    assert len(sol.events) == 50
+    assert np.abs(sol.energy() / 8.0 - 1.0).max() < 1e-13
+
+
+@pytest.mark.parametrize("zeno", [1e-3, 1e-5])
+def test_accumulation_points_are_passed(zeno):
+    sol = ss.simulate(Drop(0.5), ss.RadauIIA(3), [0.8], [0.0], t1=1.5, rtol=1e-6, atol=1e-6, dt_zeno=zeno)
+    assert 0 <= 1.2 - sol.events.of("accumulation").t[0] <= 2 * zeno
+    assert np.abs(sol.q[-1]).max() < 1e-13
+    assert np.abs(sol.u[-1]).max() == 0.0
+
+
+def test_units_make_no_difference():
+    class Scaled(Drop):
+        def __check_init__(self):
+            pass
+
+    def times(length):
+        gravity, tol = 10.0 * length, 1e-6
+        sol = ss.simulate(
+            Scaled(0.8, 0.3 / length, gravity), ss.RadauIIA(3), [0.8 * length], [0.0], t1=1.6, rtol=tol, atol=tol * length
+        )
+        return sol.events.t
+
+    assert times(1e6) == pytest.approx(times(1.0), rel=1e-9)
+    assert times(1e-6) == pytest.approx(times(1.0), rel=1e-9)
+
+
+def test_forces_that_jump_are_met_at_their_time():
+    b = ss.benchmarks.load("sliding-mass")
+    sol = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=b.t1, rtol=1e-8, atol=1e-8)
+    assert [(e.kind, e.contact) for e in sol.events] == [("force jump", -1), ("stick", 0)]
+    assert sol.events.t == pytest.approx([3.0, b.reference["stick_time"]], abs=1e-7)
+    assert sol.q[-1] == pytest.approx(b.reference["rest_position"], abs=1e-8)
+
+
+# -- redundant contacts ------------------------------------------------------------------------------------------------------
+def table(**more):
+    return ss.simulate(Table(), ss.RadauIIA(2), jnp.zeros(3), jnp.zeros(3), t1=1.2, rtol=1e-5, atol=1e-5, **more)
+
+
+def test_a_table_on_four_legs_tips_when_its_load_leaves_them():
+    sol = table()
+    assert list(sol.events.kind) == ["lift-off"] * 3
+    assert sol.events.t == pytest.approx([1.0] * 3, abs=1e-6)
+    assert np.abs(sol.q[sol.t < 1.0]).max() < 1e-12
+
+
+def test_without_the_guard_legs_lift_off_that_do_not(broken):
+    """Negative control: forces of redundant contacts believed."""
+    broken(located, "_borne", lambda negative, turned, unique: jnp.zeros_like(negative))
+    sol = table(throw=False)
+    assert list(sol.events.kind) != ["lift-off"] * 3 or not np.allclose(sol.events.t, 1.0, atol=1e-6)
+
+
+def test_signs_read_again_lose_impacts(broken):
+    """Negative control: who reads the gap again after the event finds it open."""
+    treat = located._treat
+
+    def by_sign(dynamics, method, control, c, t, q, u, flags, now, *more):
+        g_N = jnp.asarray(dynamics.system.g_N(t, q))
+        return treat(dynamics, method, control, c, t, q, u, flags & (jnp.pad(g_N, (0, len(flags) - 1)) < 0), now, *more)
+
+    broken(located, "_treat", by_sign)
+    sol = ss.simulate(Drop(1.0), ss.RadauIIA(3), [0.7], [0.0], t1=20.0, rtol=1e-6, atol=1e-6, throw=False)
+    assert len(sol.events.of("impact")) < 26 or sol.g_N().min() < -1e-3 or sol.result != ss.RESULTS.successful
+
+
+# -- dense output, a user's own events --------------------------------------------------------------------------------------------
+def test_dense_output_has_order_five_and_is_continuous():
+    exact, t = ss.benchmarks.load("impact-oscillator").reference["exact"], np.linspace(0.0, 2.0, 301)
+    runs = [oscillator(ss.RadauIIA(3), dt=dt, locate=True)[0] for dt in (0.025, 0.0125)]
+    errors = [np.abs(sol(t)[0][:, 0] - exact(t)).max() for sol in runs]
+    assert math.log2(errors[0] / errors[1]) > 4.7
+    sol = runs[0]
+    near = sol.t[1:-1]
+    assert np.abs(sol(near - 1e-13)[0] - sol(near + 1e-13)[0]).max() < 1e-11
+    q, u = sol(1.0)
+    assert q.shape == u.shape == (1,)
+    with pytest.raises(ValueError, match="between 0 and 2.1"):
+        sol(3.0)
+
+
+def test_t_eval_says_which_rows_to_keep():
+    t = np.linspace(0.0, 1.5, 31)
+    sol = ss.simulate(Drop(), ss.RadauIIA(3), [0.8], [0.0], t1=1.6, rtol=1e-6, atol=1e-6, t_eval=t)
+    full = ss.simulate(Drop(), ss.RadauIIA(3), [0.8], [0.0], t1=1.6, rtol=1e-6, atol=1e-6)
+    assert np.array_equal(sol.t, t)
+    assert np.array_equal(sol.q, full(t)[0])
+    assert sol.P_N.sum() == pytest.approx(full.P_N[full.t <= 1.5].sum())
+    assert list(sol.events) == list(full.events)
+
+
+def test_own_functions_are_located():
+    def high(t, q, u):
+        return u[0]
+
+    def low(t, q, u):
+        return q[0] - 0.1
+
+    low.direction = -1
+    sol = ss.simulate(Drop(0.8), ss.RadauIIA(3), [0.8], [0.0], t1=1.5, rtol=1e-8, atol=1e-8, events=[high, low])
+    apex = sol.events[sol.events.name == "high"].t
+    assert 0.72 in np.round(apex, 10)  # halfway between the impacts at 0.4 and 1.04
+    falls = sol.events[sol.events.name == "low"].t
+    assert falls == pytest.approx([math.sqrt(0.14), 0.72 + math.sqrt(0.2 * 0.412)], abs=1e-9)
+
+
+def test_a_terminal_event_ends_the_run():
+    def far(t, q, u):
+        return t - 0.5
+
+    far.terminal = True
+    sol = ss.simulate(Drop(), ss.RadauIIA(2), [0.8], [0.0], t1=1.5, rtol=1e-4, atol=1e-4, events=far)
+    assert sol.t[-1] == pytest.approx(0.5, abs=1e-12)
+    assert [e.kind for e in sol.events] == ["impact", "event"]
+
+
+# -- inside transformations --------------------------------------------------------------------------------------------------
+def through_impacts(p, drag=0.0):
+    how = {"dt": 0.05, "locate": True} if drag else {"rtol": 1e-6, "atol": 1e-6}
+    sol = ss.simulate(Drop(p[1], drag), ss.RadauIIA(2), p[:1], jnp.zeros(1), t1=1.6, max_steps=60, **how)
+    return jnp.concatenate([sol.q[-1], sol.u[-1], sol.events.t[:3]])
+
+
+def exactly(p):
+    fall, e = jnp.sqrt(2.0 * p[0] / 10.0), p[1]
+    v = 10.0 * fall
+    t = jnp.stack([fall, fall + 2 * e * v / 10, fall + 2 * (e + e**2) * v / 10])
+    rest = 1.6 - t[2]
+    return jnp.concatenate([jnp.stack([e**3 * v * rest - 5 * rest**2, e**3 * v - 10 * rest]), t])
+
+
+P = jnp.array([0.8, 0.8])
+
+
+def differences(f, h=1e-3):
+    def central(i, h):
+        return (f(P.at[i].add(h)) - f(P.at[i].add(-h))) / (2 * h)
+
+    return np.stack([(4 * central(i, h / 2) - central(i, h)) / 3 for i in range(2)], axis=1)
+
+
+def test_derivatives_of_states_and_event_times_are_exact():
+    forward = jax.jacfwd(through_impacts)(P)
+    assert np.abs(forward - jax.jacfwd(exactly)(P)).max() < 1e-10
+    backward = jax.grad(lambda p: through_impacts(p) @ jnp.arange(1.0, 6.0))(P)
+    assert np.abs(backward - jnp.arange(1.0, 6.0) @ forward).max() < 1e-9
+
+
+def off_by(jacobian):
+    f = jax.jit(lambda p: through_impacts(p, 0.3))
+    return np.abs(jacobian - differences(f)).max() / np.abs(jacobian).max()
+
+
+def test_derivatives_are_those_of_the_numerical_solution(broken):
+    """And, the negative control, those through the interpolant are not."""
+    assert off_by(jax.jacfwd(lambda p: through_impacts(p, 0.3))(P)) < 1e-7
+    ended = located._ended
+
+    def interpolated(method, solver, control, sides, dynamics, t, dt, q, u, modes):
+        known = jax.lax.stop_gradient(dt)
+        (q1, u1, P1), _ = ended(method, solver, control, sides, dynamics, t, known, q, u, modes)
+        end = jax.lax.stop_gradient(given_modes.instant(dynamics, t + known, q1, u1, modes))
+        q1, u1 = q1 + (dt - known) * end.q_dot, u1 + (dt - known) * end.u_dot
+        now = given_modes.instant(dynamics, t + dt, q1, u1, modes)
+        return (q1, u1, P1), located.functions(dynamics, control, sides, t + dt, q1, u1, modes, now)
+
+    broken(located, "_ended", interpolated)
+    assert off_by(jax.jacfwd(lambda p: through_impacts(p, 0.3))(P)) > 1e-6
+
+
+def test_batches_are_the_single_runs():
+    def run(e, **more):
+        return ss.simulate(Drop(e), ss.RadauIIA(2), [0.8], [0.0], t1=2.0, rtol=1e-5, atol=1e-5, **more)
+
+    e = np.array([0.5, 0.9])
+    batch = jax.vmap(lambda e: run(e, max_steps=80, max_events=20))(e)
+    for k in range(2):
+        single = run(e[k])
+        assert batch.q[k, -1] == pytest.approx(single.q[-1], abs=1e-12)
+        n = len(single.events)
+        assert batch.events.t[k, :n] == pytest.approx(single.events.t, abs=1e-12)
+        assert np.all(np.isinf(batch.events.t[k, n:]))
+
+
+# -- files, and what is refused ------------------------------------------------------------------------------------------------
+def test_events_come_back_from_a_file(pecked, tmp_path):
+    pecked.save(tmp_path / "run.nc")
+    again = ss.load(tmp_path / "run.nc")
+    assert list(again.events) == list(pecked.events)
+    assert np.array_equal(again(0.1)[0], pecked(0.1)[0])
+    data = pecked.to_xarray()
+    assert data.q.dims[0] == "row"
+    assert "t" in data.coords
+    pecked.plot(tmp_path / "run.png")
+    page = pecked.animate(tmp_path / "run.html", frames=20)
+    assert len(page.payload()["events"]) == len(pecked.events)
+
+
+def test_methods_without_an_estimate_are_refused_by_name(method):
+    made = REGISTRY[method]()
+    if isinstance(made, ss.RadauIIA | ss.LobattoIIIC):
+        return
+    with pytest.raises(ValueError, match=f"{type(made).__name__} has no error estimate"):
+        ss.simulate(Drop(), made, [0.8], [0.0], t1=1.0, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rtol": 1e-6, "dt": 0.1}, "dt and tolerances are both given"),
+        ({"rtol": -1.0}, "rtol must be finite and positive"),
+        ({"rtol": 1e-17}, "below what double precision can do"),
+        ({"atol": "small"}, "atol must be a number"),
+        ({"dt": 0.1, "t_eval": [0.5]}, "t_eval is for runs with located events"),
+        ({"rtol": 1e-4, "t_eval": [0.5, 0.2]}, "t_eval must be times in ascending order"),
+        ({"rtol": 1e-4, "t_eval": [5.0]}, "t_eval must be between t0 = 0 and t1 = 1"),
+        ({"rtol": 1e-4, "events": [3]}, "events must be functions"),
+        ({"rtol": 1e-4, "max_events": 0}, "max_events must be at least 1"),
+        ({"rtol": 1e-4, "save_every": 2}, "save_every is for steps of a fixed size"),
+        ({"locate": True}, "locate=True needs dt"),
+    ],
+)  # fmt: skip
+def test_bad_requests_are_refused(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ss.simulate(Drop(), ss.RadauIIA(2), [0.8], [0.0], t1=1.0, **options)
+
+
+def test_limits_end_a_run_with_a_word():
+    def run(**more):
+        return ss.simulate(Drop(1.0), ss.RadauIIA(2), [0.8], [0.0], t1=20.0, rtol=1e-5, atol=1e-5, **more)
+
+    with pytest.raises(ss.SimulationError, match="max_events was reached"):
+        run(max_events=3)
+    sol = run(max_steps=5, throw=False)
+    assert sol.result == ss.RESULTS.max_steps_reached
+    with pytest.raises(TypeError, match=r"sol\(t\) is there for runs with tolerances"):
+        ss.simulate(Drop(), ss.Rattle(), [0.8], [0.0], t1=0.1, dt=0.05)(0.05)
+
+
+def test_without_a_method_one_is_chosen_by_the_tolerance():
+    sol = ss.simulate(Drop(), q0=[0.8], u0=[0.0], t1=0.3, rtol=1e-4)
+    assert isinstance(sol.method, ss.RadauIIA)
+    assert sol.method.stages == 3
+
+
+def test_the_figures_are_complete():
+    """Every must-show figure has its table."""
+    assert set(figures.TABLES) >= {"orders", "tolerances", "bounces", "together", "random", "derivatives", "speed", "compile"}
