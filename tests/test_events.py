@@ -9,10 +9,9 @@ import pytest
 
 import events as figures
 import stickslip as ss
-import stickslip.methods.given_modes as given_modes
 from events import Drop, Table
 from stickslip import located
-from stickslip.methods import REGISTRY
+from stickslip.methods import REGISTRY, given_modes
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def oscillator(method, **how):
     return sol, abs(sol.q[-1, 0] - b.reference["exact"](np.array([b.t1]))[0])
 
 
-# -- orders and tolerances ---------------------------------------------------------------------------------------------------
+# -- orders and tolerances ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("stages", "order"), [(2, 3), (3, 5)])
 def test_the_order_holds_through_six_impacts(stages, order):
     errors = [oscillator(ss.RadauIIA(stages), dt=dt, locate=True)[1] for dt in (0.0125, 0.00625)]
@@ -65,7 +64,7 @@ def test_the_work_stays_in_bounds():
     assert solves[1] <= 720
 
 
-# -- what happened -------------------------------------------------------------------------------------------------------------
+# -- what happened ------------------------------------------------------------------------------------------------
 def woodpecker(tol=1e-8, **more):
     b = ss.benchmarks.load("woodpecker")
     return ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=b.t1, rtol=tol, atol=tol, **more)
@@ -153,7 +152,7 @@ def test_forces_that_jump_are_met_at_their_time():
     assert sol.q[-1] == pytest.approx(b.reference["rest_position"], abs=1e-8)
 
 
-# -- redundant contacts ------------------------------------------------------------------------------------------------------
+# -- redundant contacts -------------------------------------------------------------------------------------------
 def table(**more):
     return ss.simulate(Table(), ss.RadauIIA(2), jnp.zeros(3), jnp.zeros(3), t1=1.2, rtol=1e-5, atol=1e-5, **more)
 
@@ -185,7 +184,7 @@ def test_signs_read_again_lose_impacts(broken):
     assert len(sol.events.of("impact")) < 26 or sol.g_N().min() < -1e-3 or sol.result != ss.RESULTS.successful
 
 
-# -- dense output, a user's own events --------------------------------------------------------------------------------------------
+# -- dense output, a user's own events ----------------------------------------------------------------------------
 def test_dense_output_has_order_five_and_is_continuous():
     exact, t = ss.benchmarks.load("impact-oscillator").reference["exact"], np.linspace(0.0, 2.0, 301)
     runs = [oscillator(ss.RadauIIA(3), dt=dt, locate=True)[0] for dt in (0.025, 0.0125)]
@@ -235,7 +234,7 @@ def test_a_terminal_event_ends_the_run():
     assert [e.kind for e in sol.events] == ["impact", "event"]
 
 
-# -- inside transformations --------------------------------------------------------------------------------------------------
+# -- inside transformations ---------------------------------------------------------------------------------------
 def through_impacts(p, drag=0.0):
     how = {"dt": 0.05, "locate": True} if drag else {"rtol": 1e-6, "atol": 1e-6}
     sol = ss.simulate(Drop(p[1], drag), ss.RadauIIA(2), p[:1], jnp.zeros(1), t1=1.6, max_steps=60, **how)
@@ -303,7 +302,7 @@ def test_batches_are_the_single_runs():
         assert np.all(np.isinf(batch.events.t[k, n:]))
 
 
-# -- files, and what is refused ------------------------------------------------------------------------------------------------
+# -- files, and what is refused -----------------------------------------------------------------------------------
 def test_events_come_back_from_a_file(pecked, tmp_path):
     pecked.save(tmp_path / "run.nc")
     again = ss.load(tmp_path / "run.nc")
@@ -366,4 +365,13 @@ def test_without_a_method_one_is_chosen_by_the_tolerance():
 
 def test_the_figures_are_complete():
     """Every must-show figure has its table."""
-    assert set(figures.TABLES) >= {"orders", "tolerances", "bounces", "together", "random", "derivatives", "speed", "compile"}
+    assert set(figures.TABLES) >= {
+        "orders",
+        "tolerances",
+        "bounces",
+        "together",
+        "random",
+        "derivatives",
+        "speed",
+        "compile",
+    }

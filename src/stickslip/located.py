@@ -22,8 +22,8 @@ from .events import ACCUMULATION, EVENT, FORCE_JUMP, IMPACT, LIFT_OFF, REVERSAL,
 from .initial import acceleration_problem
 from .loop import CHUNK
 from .methods.base import Method, impact_problem
-from .methods.stages import MotionInverse
 from .methods.given_modes import GivenModes, Instant, Trial, carried, instant, projected, trial
+from .methods.stages import MotionInverse
 from .results import RESULTS, unless
 from .scales import QUIET
 from .solvers import Recorded, SemismoothNewton
@@ -120,7 +120,7 @@ class Carry(NamedTuple):
     result: Any
 
 
-# -- what is looked at --------------------------------------------------------------------------------------------------
+# -- what is looked at --------------------------------------------------------------------------------------------
 def functions(dynamics: Dynamics, control: Control, sides: Array, t, q, u, modes: GivenModes, now: Instant) -> Array:
     """(4): one for each contact, ball and function of the user; positive as long as the modes hold."""
     laws, set_ = dynamics.laws, dynamics.laws.set
@@ -246,7 +246,7 @@ def _look(
     return Look(values[1:], quarter, found, root, which, jnp.any(over[0]), stuck)
 
 
-# -- a step that was taken, and its derivative -----------------------------------------------------------------------------
+# -- a step that was taken, and its derivative --------------------------------------------------------------------
 def _ended(method: Any, solver: Any, control: Control, sides: Array, dynamics: Dynamics, t, dt, q, u, modes: GivenModes):
     """The end of a step, and the functions there."""
     now = held(instant(dynamics, t, q, u, modes))
@@ -318,7 +318,7 @@ def _again_jvp(primals, tangents):
     return primals[1], rates
 
 
-# -- events ------------------------------------------------------------------------------------------------------------------
+# -- events -------------------------------------------------------------------------------------------------------
 class Treated(NamedTuple):
     u: Array
     P: Array
@@ -443,7 +443,7 @@ def _accumulates(dynamics: Dynamics, control: Control, c: Carry, t, q, now: Inst
     return held(Accumulation(quick, near, endless, speed))
 
 
-# -- one attempt ---------------------------------------------------------------------------------------------------------------
+# -- one attempt --------------------------------------------------------------------------------------------------
 def _weights(method: Any) -> tuple[np.ndarray, float, float, float]:
     """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g, gamma_0 and the exponent.
 
@@ -518,7 +518,7 @@ class Kept(NamedTuple):
     keep_second: Array
 
 
-def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> tuple[Carry, Kept]:  # noqa: PLR0914, PLR0915
+def _advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> tuple[Carry, Kept]:  # noqa: PLR0915
     stops = jnp.asarray(dynamics.system.switching_times, dtype=float).reshape(-1)
     reachable = (stops > c.t + 1e-12 * control.dt_max) & (stops < control.t1)
     stop = held(jnp.minimum(control.t1, jnp.min(jnp.where(reachable, stops, jnp.inf), initial=jnp.inf)))

@@ -4,17 +4,20 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import loop
+from . import dense, loop
+from .derive import Dynamics
 from .events import PRINTED, collected, sources
 from .laws import StackedLaws
 from .located import Control, Row
 from .loop import Clock
 from .methods import RadauIIA
 from .methods.base import Method
+from .methods.given_modes import GivenModes, instant
 from .methods.projected import CoupledStages
 from .solution import Solution, Stats, between
 from .system import System
@@ -163,6 +166,45 @@ def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
         xp.asarray(times), xp.asarray(q), xp.asarray(u), *(over(P) for P in (sol.P_g, sol.P_gamma, sol.P_N, sol.P_F)), sol.result,
         stats, sol.system, sol.method, state=nearest(sol.state), events=sol.events,
     )  # fmt: skip
+
+
+NODES, WEIGHTS = (a / 2.0 for a in np.polynomial.legendre.leggauss(3))  # of Gauss quadrature on an interval of length 1
+
+
+@eqx.filter_jit
+def dissipated(sol: Solution, key: str) -> tuple[Any, Any]:
+    """What the laws took out of the system since the start: by friction between impacts, and in impacts; (rows, laws) each.
+
+    Friction's power is integrated along the dense output; an impact takes -P . (gamma- + gamma+)/2.
+    """
+    q0, u0 = jnp.asarray(sol.q[0]), jnp.asarray(sol.u[0])
+    dynamics = Dynamics.of(sol.system, sol.t[0], q0, u0)
+    laws, set_ = dynamics.laws, dynamics.laws.set
+    of_ball = jnp.asarray(laws.law_of[:, None] == np.arange(laws.count), dtype=float)
+    of_contact = jnp.eye(laws.n_N, laws.count)
+    none = jnp.zeros(set_.count, dtype=bool)
+
+    def row(k):
+        t, dt, closed, stick = sol.t[k], sol.t[k + 1] - sol.t[k], sol.state[k, : laws.n_N], sol.state[k, laws.n_N :]
+        a = dense.End.of(dynamics, t, sol.q[k], sol.u[k], sol.u_dot[k])
+        b = dense.End.of(dynamics, sol.t[k + 1], sol.q[k + 1], sol.u[k + 1], sol.u_dot_before[k + 1])
+        modes = GivenModes(closed, stick, none, none, jnp.zeros(laws.n_F))
+
+        def power(x):
+            q, u = dense.positions(x, dt, a, b), dense.velocities(x, dt, a, b, sol.u_dot_quarter[k + 1])
+            now = instant(dynamics, t + x * dt, q, u, modes)
+            return set_.dot(dynamics.split(now.la).F, dynamics.split(now.rates).F)
+
+        work = dt * jnp.asarray(WEIGHTS) @ jax.lax.map(power, jnp.asarray(0.5 + NODES))
+        gamma = [dynamics.split(dynamics.velocities(sol.t[i], sol.q[i], sol.u[i])) for i in (k, k + 1)]
+        mean = jax.tree.map(lambda a, b: (a + b) / 2.0, *gamma)
+        normal, friction = sol.P_N[k + 1] * mean.N, set_.dot(sol.P_F[k + 1] / laws.scale, mean.F)
+        lost = normal @ of_contact + friction @ of_ball
+        return jnp.where(dt > 0.0, -(work @ of_ball), 0.0), jnp.where(dt > 0.0, 0.0, -lost)
+
+    sol = jax.tree.map(jnp.asarray, sol)
+    parts = jax.lax.map(row, jnp.arange(sol.t.shape[0] - 1))
+    return tuple(jnp.concatenate([jnp.zeros((1, laws.count)), jnp.cumsum(a, axis=0)]) for a in parts)  # type: ignore[return-value]
 
 
 def _never(t: Any, q: Any, u: Any) -> Any:

@@ -13,9 +13,9 @@ from . import located, loop
 from . import stepsize as adjusted
 from .captured import captured
 from .compiling import Ahead
+from .located_solution import Located, Printed
 from .loop import CHUNK, Clock, Row
 from .methods.base import Method, with_solver
-from .located_solution import Located, Printed
 from .progress import Meter, meter
 from .results import RESULTS, SimulationError, first_failure, message, succeeded, unless
 from .rows import Layout

@@ -222,6 +222,19 @@ class Solution(eqx.Module):
             return jax.tree.map(np.asarray, between(self, times, captured(self.system)))
         return between(self, jnp.asarray(t, dtype=float), captured(self.system))
 
+    def dissipation(self) -> tuple[Array, Array]:
+        """What each law has taken out of the system up to each row, by friction and in impacts: (rows, laws) each, in J.
+
+        Of runs with located events; the energy of a system that nothing drives falls by their sum.
+        """
+        if self.u_dot_before is None:
+            raise TypeError(
+                "dissipation() is there for runs with tolerances, simulate(..., rtol=..., atol=...), or locate=True"
+            )
+        from .located_solution import dissipated
+
+        return jax.tree.map(np.asarray, dissipated(self._single("dissipation"), captured(self.system)))
+
     def smooth(self, rows: int) -> "Solution":
         """Of a run with located events another with about so many rows at equal times, and one at every event; for pictures."""
         if self.u_dot_before is None or not np.all(np.isfinite(self.u_dot_before)):

@@ -14,7 +14,6 @@ so that their equations go on smoothly through zero slip.
 import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
