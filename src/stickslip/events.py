@@ -90,12 +90,15 @@ def sources(laws: StackedLaws, users: int) -> np.ndarray:
 
 def collected(t: Any, code: Any, source: np.ndarray, names: tuple[str, ...], n_laws: int, most: int | None) -> Events:
     """From the codes of rows; ``most``: how many there are, inside of tracing."""
+    row: Any
+    slot: Any
     if most is None:
         row, slot = np.nonzero(code)
         # what belongs together in time is ordered by contact
         order = np.lexsort((slot, source[slot], t[row]))
         row, slot = row[order], slot[order]
-        return Events(t[row], code[row, slot], source[slot], names, n_laws)
+        origin: Any = source[slot]
+        return Events(t[row], code[row, slot], origin, names, n_laws)
     row, slot = jnp.nonzero(code, size=most, fill_value=-1)
     there = row >= 0
     none = jnp.zeros_like(row)

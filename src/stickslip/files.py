@@ -152,8 +152,8 @@ def load(path: str | os.PathLike, system: System | None = None, method: Method |
     rows = {name: values.pop(name) for name in DERIVED if name in values}
     stats = Stats(**{name: values.pop(name) for name in STATISTICS if name in values})
     if event_names is not None:
-        columns = [values.pop(name) for name in EVENTS]
-        values["events"] = Events(*columns, tuple(event_names[0]), event_names[1])
+        t, code, source = (values.pop(name) for name in EVENTS)
+        values["events"] = Events(t, code, source, tuple(event_names[0]), event_names[1])
     if system is None and not rebuildable(of_system):
         system = RecordedSystem(str(path), json.dumps(of_system), json.dumps(labels), rows)
     else:

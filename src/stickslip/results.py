@@ -28,8 +28,8 @@ class RESULTS(eqx.Enumeration):
     )
     interrupted = "the run was interrupted; what had been computed is kept"
     modes_undecided = (
-        "no contact modes were found with which the motion goes on, or not even the shortest step could be solved; loosen rtol"
-        " and atol, or run it with a fixed dt, which needs no modes"
+        "no contact modes were found with which the motion goes on, or not even the shortest step could be solved;"
+        " loosen rtol and atol, or run it with a fixed dt, which needs no modes"
     )
     max_events_reached = "max_events was reached before t1; allow more events"
     max_steps_reached = "max_steps was reached before t1; allow more steps or use a larger dt"

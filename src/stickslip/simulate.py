@@ -9,11 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import located, loop
+from . import loop
 from . import stepsize as adjusted
 from .captured import captured
 from .compiling import Ahead
-from .located_solution import Located, Printed
+from .located import loop as located
+from .located.asked import Located, Printed
+from .located.output import solution
 from .loop import CHUNK, Clock, Row
 from .methods.base import Method, with_solver
 from .progress import Meter, meter
@@ -76,11 +78,11 @@ def simulate(
     ``save_every=k`` keeps the start, every k-th step of a fixed size and the last one; percussions and iterations of a row
     are then those of all steps since the row before.
 
-    ``rtol`` and ``atol`` (of q and u, as in scipy's solve_ivp) choose the steps and locate impacts, lift-off, stick and slip:
-    the order of the method holds through them (docs/events.md). ``dt`` with ``locate=True`` makes steps of one size between
-    events. ``dt_max`` limits steps; flights shorter than ``dt_zeno`` are not resolved; ``events`` are your own functions
-    (t, q, u) whose zeros are located, with the attributes ``terminal`` and ``direction`` of solve_ivp; ``t_eval`` are the times
-    of the rows to keep. Without a method one that suits the tolerances is taken, see ``sol.method``.
+    ``rtol`` and ``atol`` (of q and u, as in scipy's solve_ivp) choose the steps and locate impacts, lift-off, stick and
+    slip: the order of the method holds through them (docs/events.md). ``dt`` with ``locate=True`` makes steps of one size
+    between events. ``dt_max`` limits steps; flights shorter than ``dt_zeno`` are not resolved; ``events`` are your own
+    functions (t, q, u) whose zeros are located, with the attributes ``terminal`` and ``direction`` of solve_ivp; ``t_eval``
+    are the times of the rows to keep. Without a method one that suits the tolerances is taken, see ``sol.method``.
     """
     located = Located.of(rtol, atol, dt, locate, dt_max, dt_zeno, max_events, t_eval, events, stepsize, save_every)
     if method is None and located is not None:
@@ -89,17 +91,7 @@ def simulate(
         raise TypeError(f"method must be an instance such as ss.Rattle(), got {method!r}")
     if stepsize is not None and not isinstance(stepsize, SwitchingPoints):
         raise TypeError(f"stepsize must be an ss.SwitchingPoints(...), got {stepsize!r}")
-    if located is None and (dt is None) == (stepsize is None):
-        have = "neither dt nor stepsize is given, and no tolerances" if dt is None else "dt and stepsize are both given"
-        raise ValueError(
-            f"{have}: give dt=... for steps of one size, rtol=... and atol=..., or stepsize=ss.SwitchingPoints(...)"
-        )
-    if located is not None:
-        located.check(method)
-    elif dt is not None and method.needs_stepsize:
-        raise ValueError(
-            f"{type(method).__name__}: {method.needs_stepsize}: it needs stepsize=ss.SwitchingPoints(...), not dt"
-        )
+    _check_steps(method, dt, stepsize, located)
     check_times(t0, t1, 1.0 if dt is None else dt)
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps must be at least 1, got {max_steps}")
@@ -122,6 +114,21 @@ def simulate(
     if not traced and throw and not succeeded(out.result) and out.result != RESULTS.interrupted:
         raise SimulationError(_explain(out, sol, t1), sol)
     return sol
+
+
+def _check_steps(method: Method, dt: float | None, stepsize: SwitchingPoints | None, located: Located | None) -> None:
+    """One way of choosing steps, and a method that can do with it."""
+    if located is None and (dt is None) == (stepsize is None):
+        have = "neither dt nor stepsize is given, and no tolerances" if dt is None else "dt and stepsize are both given"
+        raise ValueError(
+            f"{have}: give dt=... for steps of one size, rtol=... and atol=..., or stepsize=ss.SwitchingPoints(...)"
+        )
+    if located is not None:
+        located.check(method)
+    elif dt is not None and method.needs_stepsize:
+        raise ValueError(
+            f"{type(method).__name__}: {method.needs_stepsize}: it needs stepsize=ss.SwitchingPoints(...), not dt"
+        )
 
 
 class _Run(NamedTuple):
@@ -222,7 +229,7 @@ def _located(
         result = _unless_finished(state.result, state.finished)
         if asked.max_events is not None:
             result = first_failure(result, unless(state.events <= asked.max_events, RESULTS.max_events_reached))
-        return asked.solution(system, method, laws, rows, state, result, max_steps)
+        return solution(asked, system, method, laws, rows, state, result, max_steps)
     pieces: list[Any] = []
     attempts = steps = made = 0
     smallest, events, printed, at = math.inf, 0, Printed(times), (t0, q, u)
@@ -262,7 +269,7 @@ def _located(
         over = asked.max_events is not None and events > asked.max_events
         result = RESULTS.max_events_reached if over else RESULTS.max_steps_reached
     state = state._replace(attempts=np.asarray(attempts), steps=np.asarray(steps), smallest_gap=np.asarray(smallest))
-    sol = asked.solution(system, method, laws, rows, state, result, None)
+    sol = solution(asked, system, method, laws, rows, state, result, None)
     if throw and not succeeded(result) and result != RESULTS.interrupted:
         where = f"{type(method).__name__} stopped at t = {float(rows.t[-1]):.6g} after {steps} steps"
         raise SimulationError(f"{where}: {message(result)}. What came before is in the solution of this error.", sol)

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from . import dense
 from .captured import captured
 from .derive import Dynamics
 from .initial import acceleration_level, contact_state
+from .located import dense
 from .methods.base import Method
 from .results import RESULTS
 from .system import System
@@ -99,8 +99,8 @@ class Solution(eqx.Module):
     # friction reservoirs: sticking); else None.
     order: Any = None
     state: Any = None
-    # Where events were located: what happened, and rates that `sol(t)` needs. A row has u_dot after its events, and of the step
-    # that ends there u_dot at the end and at a quarter.
+    # Where events were located: what happened, and rates that `sol(t)` needs. A row has u_dot after its events, and of the
+    # step that ends there u_dot at the end and at a quarter.
     events: Any = None
     u_dot: Any = None
     u_dot_before: Any = None
@@ -231,15 +231,15 @@ class Solution(eqx.Module):
             raise TypeError(
                 "dissipation() is there for runs with tolerances, simulate(..., rtol=..., atol=...), or locate=True"
             )
-        from .located_solution import dissipated
+        from .located.output import dissipated
 
         return jax.tree.map(np.asarray, dissipated(self._single("dissipation"), captured(self.system)))
 
     def smooth(self, rows: int) -> "Solution":
-        """Of a run with located events another with about so many rows at equal times, and one at every event; for pictures."""
+        """Of a run with located events another with rows at equal times and at every event, for pictures."""
         if self.u_dot_before is None or not np.all(np.isfinite(self.u_dot_before)):
             return self
-        from .located_solution import at_times
+        from .located.output import at_times
 
         even = np.linspace(self.t[0], self.t[-1], rows)
         return at_times(self, np.unique(np.concatenate([even, np.asarray(self.events.t)])), np)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .events import KINDS
 from .laws import (
     Contact,
     Coulomb,
@@ -36,6 +37,7 @@ class _Variable(NamedTuple):
 
 
 _STEP = "over the step that ends at t"
+_CODES = ", ".join(f"{k} {kind}" for k, kind in enumerate(KINDS) if kind)
 VARIABLES = {
     "t": _Variable(("t",), "time", "s"),
     "q": _Variable(("t", "coordinate"), "generalized coordinates"),
@@ -65,10 +67,7 @@ VARIABLES = {
     "u_dot_before": _Variable(("t", "velocity"), "accelerations at the end of the step that ends at t"),
     "u_dot_quarter": _Variable(("t", "velocity"), "accelerations a quarter through the step that ends at t"),
     "event_t": _Variable(("event",), "times of events", "s"),
-    "event_code": _Variable(
-        ("event",),
-        "what happened: 1 impact, 2 lift-off, 3 stick, 4 slip, 5 reversal, 6 accumulation, 7 force jump, 8 event, 9 printed steps",
-    ),
+    "event_code": _Variable(("event",), f"what happened: {_CODES}"),
     "event_source": _Variable(("event",), "where: index in the laws, then in the user's functions; -1: nowhere"),
     "dt": _Variable(("t",), "the step that ends at t", "s"),
     "g_N": _Variable(("t", "contact"), "gaps", "m"),

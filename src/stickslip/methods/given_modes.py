@@ -50,7 +50,7 @@ def carried(dynamics: Dynamics, closed: Array) -> Bool[Array, " n_balls"]:
 class GivenInclusions(StagewiseInclusions):
     """Laws of which all are in a given mode."""
 
-    along: GivenModes | None = None
+    along: Any = None  # the `GivenModes`
 
     @classmethod
     def given_modes(cls, printed: Inclusions, modes: GivenModes, measure: Array, duration: Any, slip: Array | None = None):

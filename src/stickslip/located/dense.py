@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .derive import Dynamics
+from ..derive import Dynamics
 
 QUARTER = 0.25
 

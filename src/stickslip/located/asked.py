@@ -1,0 +1,159 @@
+"""Tolerances and events as a user asks for them."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import loop
+from ..events import PRINTED
+from ..loop import Clock
+from ..methods import RadauIIA
+from ..methods.base import Method
+from ..methods.projected import CoupledStages
+from ..system import System
+from .state import Control, Row
+
+PRINTED_STEPS = 20  # at most, where modes cannot be decided
+
+
+class Located(NamedTuple):
+    """What `simulate` was asked for."""
+
+    rtol: float
+    atol: float
+    dt: float | None
+    dt_max: float | None
+    dt_zeno: float | None
+    max_events: int | None
+    t_eval: np.ndarray | None
+    events: tuple[Callable, ...]
+
+    @classmethod
+    def of(
+        cls, rtol, atol, dt, locate, dt_max, dt_zeno, max_events, t_eval, events, stepsize, save_every
+    ) -> "Located | None":
+        """None where steps are of one size without events, or a ``stepsize`` adjusts them."""
+        tolerances = rtol is not None or atol is not None
+        if not tolerances and not locate:
+            _refuse(dt_max=dt_max, dt_zeno=dt_zeno, max_events=max_events, t_eval=t_eval, events=events or None)
+            return None
+        if stepsize is not None or (tolerances and dt is not None and not locate):
+            other = "stepsize" if stepsize is not None else "dt"
+            raise ValueError(
+                f"{other} and tolerances are both given: give one of dt=..., stepsize=..., rtol=... and atol=..."
+            )
+        if locate and dt is None and not tolerances:
+            raise ValueError("locate=True needs dt=..., or tolerances rtol=... and atol=... instead of both")
+        if save_every != 1:
+            raise ValueError("save_every is for steps of a fixed size without events; t_eval=... says which times to keep")
+        rtol = _number("rtol", rtol, _number("atol", atol, 1e-8))
+        atol = _number("atol", atol, rtol / 100)
+        if rtol < 10 * np.finfo(float).eps:
+            raise ValueError(f"rtol = {rtol:g} is below what double precision can do; at least 1e-14")
+        _number("dt_max", dt_max, 1.0)
+        _number("dt_zeno", dt_zeno, 1.0)
+        if max_events is not None and max_events < 1:
+            raise ValueError(f"max_events must be at least 1, got {max_events}")
+        functions = (events,) if callable(events) else tuple(events)
+        others = [f for f in functions if not callable(f)]
+        if others:
+            raise TypeError(f"events must be functions of (t, q, u), got {others[0]!r}")
+        times = None if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=float))
+        if times is not None and (times.ndim != 1 or np.any(np.diff(times) < 0) or not np.all(np.isfinite(times))):
+            raise ValueError("t_eval must be times in ascending order")
+        return cls(rtol, atol, None if dt is None else float(dt), dt_max, dt_zeno, max_events, times, functions)
+
+    def suitable(self) -> Method:
+        return RadauIIA(stages=3 if self.rtol > 1e-7 else 5)
+
+    def on(self, system: System) -> "Located":
+        """A system without laws has no events: one that never comes keeps the loop simple."""
+        return self._replace(events=(_never,)) if not len(system.laws) and not self.events else self
+
+    def check(self, method: Method) -> None:
+        name, advice = type(method).__name__, "use ss.RadauIIA(stages) or ss.LobattoIIIC(stages), or a fixed dt"
+        if not isinstance(method, CoupledStages) or not method.projected:
+            raise ValueError(f"{name} has no error estimate for steps between located events: {advice}")
+        if method.stages < 2:
+            raise ValueError(f"{name}({method.stages}) is of order {method.order}, too low for tolerances: {advice}")
+
+    def control(self, t0: float, t1: float, max_steps: int | None) -> Control:
+        if self.t_eval is not None and not np.all((self.t_eval >= t0) & (self.t_eval <= t1)):
+            raise ValueError(f"t_eval must be between t0 = {t0:g} and t1 = {t1:g}")
+        span, nan = t1 - t0, math.nan
+        values = {
+            "rtol": self.rtol,
+            "atol": self.atol,
+            "dt": nan if self.dt is None else self.dt,
+            "dt_max": span / 10 if self.dt_max is None else self.dt_max,
+            "dt_zeno": nan if self.dt_zeno is None else self.dt_zeno,
+            "t1": t1,
+            "max_events": math.inf if self.max_events is None else self.max_events,
+            "max_steps": math.inf if max_steps is None else max_steps,
+        }
+        arrays: dict[str, Any] = {name: np.asarray(float(x)) for name, x in values.items()}
+        directions = tuple(int(np.sign(getattr(f, "direction", 0))) for f in self.events)
+        terminal = tuple(bool(getattr(f, "terminal", False)) for f in self.events)
+        return Control(**arrays, users=self.events, directions=directions, terminal=terminal)
+
+
+def _refuse(**extra: Any) -> None:
+    for name, value in extra.items():
+        if value is not None:
+            raise ValueError(f"{name} is for runs with located events: give rtol=... and atol=..., or locate=True with dt")
+
+
+def _never(t: Any, q: Any, u: Any) -> Any:
+    return jnp.ones(())
+
+
+def _number(name: str, value: Any, otherwise: float) -> float:
+    if value is None:
+        return otherwise
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}") from None
+    if not (math.isfinite(number) and number > 0.0):
+        raise ValueError(f"{name} must be finite and positive, got {value}")
+    return number
+
+
+class Printed:
+    """(14): where no modes are found a few steps of the printed scheme, which needs none, lead on."""
+
+    def __init__(self, times: tuple[float, float]) -> None:
+        self._span, self._made, self._last = times[1] - times[0], 0, -math.inf
+        self._t1, self._dt = times[1], 1e-7 * self._span
+
+    def may(self, t: float) -> bool:
+        # again at the same place: longer steps
+        self._dt = 1e-7 * self._span if t > self._last + 1e-2 * self._span else 2.0 * self._dt
+        self._last = t
+        self._made += 1
+        return self._made <= PRINTED_STEPS and t + 4.0 * self._dt < self._t1
+
+    def steps(self, system: System, method: Method, rows: Row, key: str) -> tuple[Row, tuple[float, Any, Any], Any]:
+        """Rows of them, the state reached, and how it went."""
+        t, q, u, n = float(rows.t[-1]), rows.q[-1], rows.u[-1], 3
+        clock = Clock(*(np.asarray(x) for x in (t, t + n * self._dt, self._dt, n)))
+        dynamics, carry, _, _ = loop.begin(system, method, clock, q, u, key)
+        carry, made = loop.chunk(dynamics, method, clock, carry, np.asarray(n), key)
+        made = jax.tree.map(lambda a: np.asarray(a)[:n], made)
+        last = jax.tree.map(lambda a: np.repeat(np.asarray(a)[-1:], n, axis=0), rows)
+        code = np.zeros_like(last.code)
+        code[0, -1] = PRINTED
+        unknown = np.full_like(last.u_dot, np.nan)
+        new = last._replace(
+            t=t + self._dt * np.arange(1, n + 1), q=made.q, u=made.u, P=made.P, u_dot=unknown, u_dot_before=unknown,
+            u_dot_quarter=unknown, la=jax.tree.map(lambda a: np.full_like(a, np.nan), last.la),
+            newton_iterations=made.newton_iterations.sum(axis=1), code=code,
+        )  # fmt: skip
+        # the last row is that with which the next piece begins
+        return jax.tree.map(lambda a: a[:-1], new), (float(new.t[-1]), new.q[-1], new.u[-1]), carry.result
+
+    __slots__ = ("_dt", "_last", "_made", "_span", "_t1")

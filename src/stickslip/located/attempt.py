@@ -1,0 +1,403 @@
+"""One attempt: a step of some length from the state reached.
+
+It is rejected (too long for its error, or for the events in it), or it is taken and ends before the next event, or it is
+taken and ends at one, which is then treated. Decisions have no derivatives; what is taken has them (`derivative.py`).
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ..derive import Dynamics
+from ..methods.base import Method
+from ..methods.given_modes import GivenModes, Instant, Trial, carried, instant, trial
+from ..results import RESULTS, unless
+from ..solvers import SemismoothNewton
+from ..trees import held, pick
+from . import dense, derivative
+from .error import GROW, estimate, growth
+from .functions import Look, functions, look_along, slack, slopes, wanted
+from .state import TINY, TOGETHER, Carry, Control, Row, Search
+from .treatment import Before, Treated, treat
+
+SHARP = 1e-14  # of the step size: how well an event is located, if round-off allows
+LONGEST_SEARCH = 12  # attempts to locate an event
+PATIENCE = 12  # treatments without a step in between
+EPS = float(np.finfo(float).eps)
+
+
+class Plan(NamedTuple):
+    """What is to be tried."""
+
+    now: Instant
+    modes: GivenModes
+    moved: GivenModes  # the same once the step has begun
+    first: Array  # event functions at the start
+    length: Array
+    dt: Array  # the same, with the derivative that it has where it ends at a given time
+    stop: Array  # that time
+    lands: Bool[Array, ""]  # whether it does
+
+
+def _plan(dynamics: Dynamics, control: Control, c: Carry) -> Plan:
+    """(1), (12), and where steps end."""
+    stops = jnp.asarray(dynamics.system.switching_times, dtype=float).reshape(-1)
+    reachable = (stops > c.t + 1e-12 * control.dt_max) & (stops < control.t1)
+    stop = held(jnp.minimum(control.t1, jnp.min(jnp.where(reachable, stops, jnp.inf), initial=jnp.inf)))
+    now = instant(dynamics, c.t, c.q, c.u, c.modes)
+    modes, shorter = _stop_in_space(dynamics, control, c.modes, now, c.length)
+    modes, searching, rest = pick(c.search.on, c.modes, modes), c.search.on, held(stop - c.t)
+    shorter = jnp.minimum(shorter, _flight(dynamics, *held((c, now))))
+    length = jnp.where(searching, c.length, jnp.minimum(c.length, jnp.maximum(shorter, TINY * c.dt)))
+    # The last steps are alike, and none is a crumb; steps of one size end as they do without events.
+    crumb = jnp.where(control.fixed, 1e-3, 1e-2) * length
+    lands = jnp.where(searching, length >= rest, rest <= length + crumb)
+    length = jnp.where(~lands & ~control.fixed & ~searching & (rest < 2.0 * length), rest / 2.0, length)
+    # A step up to a jump of the forces ends a hair before it: what they are then belongs to the next.
+    hair = jnp.where(stop < control.t1, 8.0 * EPS * jnp.abs(stop), 0.0)
+    dt = jnp.where(lands, stop - hair - c.t, held(length))
+    first = functions(held(dynamics), control, c.sides, *held((c.t, c.q, c.u, modes, now)))
+    return Plan(now, modes, modes._replace(starting=jnp.zeros_like(modes.starting)), first, length, dt, stop, lands)
+
+
+def _stop_in_space(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant, dt) -> tuple[GivenModes, Array]:
+    """(12): a ball that will stop slips along a line once the rest of its way is straight; until then steps are short."""
+    set_ = dynamics.laws.set
+    if set_.largest_dimension <= 1:
+        return modes, jnp.asarray(jnp.inf)
+    gamma, rate = dynamics.split(now.rates).F, dynamics.split(now.accelerations).F
+    speed, along = set_.norm(gamma), set_.direction(gamma)
+    slows = -set_.dot(along, rate)
+    slips = carried(dynamics, modes.closed) & ~modes.stick & ~modes.starting & (set_.dot(along, along) > 0)
+    tau = jnp.where(slips & (slows > 0.0), speed / jnp.where(slows > 0.0, slows, 1.0), jnp.inf)
+    across = set_.norm(rate + set_.expand(slows) * along)
+    tolerance = control.atol + control.rtol * dt * speed
+    straight = slips & jnp.isfinite(tau) & (across * tau**2 / 2.0 < 0.1 * tolerance)
+    intervals = jnp.asarray(np.array(set_.dimensions) == 1)
+    frozen = intervals | held(straight)
+    direction = jnp.where(set_.expand(frozen & ~intervals & slips), along, modes.direction)
+    longest = jnp.where(frozen, 1.1 * tau, tau / 2.0)  # over the stop at once, but not far beyond
+    return modes._replace(frozen=frozen, direction=direction), held(jnp.min(jnp.where(slips & ~intervals, longest, jnp.inf)))
+
+
+def _flight(dynamics: Dynamics, c: Carry, now: Instant) -> Array:
+    """After an impact a little more than the time until the contact closes again, as after a throw."""
+    g_dot, g_ddot = dynamics.split(now.rates).N, dynamics.split(now.accelerations).N
+    returns = ~c.modes.closed & c.fresh[: dynamics.laws.n_N] & (g_dot > 0.0) & (g_ddot < 0.0)
+    # after lift-off a gap has neither velocity nor acceleration: what there is of them is round-off
+    returns = returns & (g_dot**2 > -2e3 * jnp.finfo(float).eps * dynamics.gap_terms[dynamics.rows.g :] * g_ddot)
+    return 1.1 * jnp.min(jnp.where(returns, -2.0 * g_dot / g_ddot, jnp.inf), initial=jnp.inf)
+
+
+class Tried(NamedTuple):
+    """A step, its error, and what it hides."""
+
+    step: Trial
+    end: Instant
+    solved: Bool[Array, ""]
+    error: Array
+    values: Array  # event functions at the end,
+    slopes: Array
+    slack: Array  # and what is zero of them
+    look: Look
+
+
+def _try(dynamics: Dynamics, method: Any, control: Control, c: Carry, plan: Plan) -> Tried:
+    """(2) to (5); nothing here has derivatives."""
+    dynamics, c, plan = held((dynamics, c, plan))
+    now, moved, h = plan.now, plan.moved, plan.dt
+    step = trial(method, SemismoothNewton(), dynamics, c.t, h, c.q, c.u, moved, now)
+    # accelerations of the stages and of the end, from their states: multipliers of stages are too inaccurate
+    times = c.t + np.append(method.tableau.c, 1.0) * h
+    states = jnp.concatenate([step.Q, step.q[None]]), jnp.concatenate([step.U, step.u[None]])
+    stages = jax.lax.map(lambda x: instant(dynamics, x[0], x[1], x[2], moved), (times, *states))
+    end = jax.tree.map(lambda a: a[-1], stages)
+    solved = step.ok & jnp.all(jnp.isfinite(stages.u_dot))
+    error = estimate(dynamics, method, control, c.t, h, (c.q, c.u), (step.q, step.u), now, stages)
+    values = functions(dynamics, control, c.sides, c.t + h, step.q, step.u, moved, end)
+    zero = slack(dynamics, control, plan.modes, now)
+    a = dense.End.of(dynamics, c.t, c.q, c.u, now.u_dot)
+    b = dense.End.of(dynamics, c.t + h, step.q, step.u, end.u_dot)
+    look = look_along(dynamics, control, c, moved, h, a, b, plan.first, values, zero)
+    fall = slopes(dynamics, moved, end, look.values, h)
+    return Tried(step, end, solved, jnp.where(solved, error, jnp.inf), values, fall, zero, look)
+
+
+class Verdict(NamedTuple):
+    """What becomes of an attempt; of the first seven one holds."""
+
+    fails: Bool[Array, ""]  # could not be solved
+    rejected: Bool[Array, ""]  # its error is too large
+    at_start: Bool[Array, ""]  # something happens before it
+    waits: Bool[Array, ""]  # a fresh function never became positive
+    searches: Bool[Array, ""]  # an event lies in it
+    goes_on: Bool[Array, ""]  # it is taken,
+    event: Bool[Array, ""]  # up to an event
+    target: Int[Array, ""]  # the function that is sought
+    search: Search
+    guess: Array  # the next length of the search
+    from_start: Bool[Array, ""]
+    tiny: Bool[Array, ""]
+
+
+def _judge(dynamics: Dynamics, control: Control, c: Carry, plan: Plan, tried: Tried) -> Verdict:
+    """(5), (6), (7)"""
+    look, values, s, h, n = tried.look, tried.values, c.search, held(plan.dt), dynamics.laws.n_N
+    t_end = held(c.t) + h
+    target = jnp.where(s.on, s.target, look.which)
+    value, slope = values[target], tried.slopes[target]
+    # Slopes of gaps are exact; those of forces are better from two real steps than from samples of one.
+    secant = (value - s.value) / jnp.where(h == s.length, jnp.inf, h - s.length)
+    exact = (target < n) & ~plan.modes.closed[jnp.minimum(target, n - 1)] if n else jnp.asarray(False)
+    slope = jnp.where(s.on & (s.tries >= 2) & ~exact & (secant < 0.0), secant, slope)
+    away = value / jnp.where(slope < 0.0, -slope, jnp.nan)  # time until the root, by Newton
+    sharp = SHARP * c.dt + 4.0 * EPS * jnp.abs(t_end)
+    met = (jnp.abs(away) <= TOGETHER * c.dt) & (s.high - s.low <= 2.0 * sharp)
+    stale = (s.tries >= 3) & (jnp.abs(away) < TOGETHER * c.dt) & (jnp.abs(value) > 0.25 * jnp.abs(s.value))
+    enough = (s.tries >= LONGEST_SEARCH) & (jnp.abs(away) <= 1e-6 * c.dt)
+    there = s.on & ((jnp.abs(away) <= sharp) | (jnp.abs(value) <= tried.slack[target]) | met | stale | enough)
+    earlier = look.found & (look.where < 1.0 - TOGETHER) & (look.which != target)
+
+    tiny = h <= TINY * c.dt + 16.0 * EPS * jnp.abs(held(c.t))
+    accurate = tried.solved & ((tried.error <= 1.0) | control.fixed | s.on)
+    # at the start already, or so close to it that no step leads there
+    from_start = look.at_start | (look.found & (look.where * h <= 1e-3 * TOGETHER * c.dt))
+    at_start = c.begins | (accurate & (from_start | (look.stuck & tiny)))
+    waits = accurate & ~at_start & look.stuck
+    searches = accurate & ~at_start & ~waits & (look.found | s.on) & (~there | earlier)
+    low = jnp.where(searches & ~look.found, h, jnp.where(s.on, s.low, 0.0))
+    high = jnp.where(searches & look.found, h, jnp.where(s.on, s.high, h))
+    # (6): no root here, and by Newton none near: a false alarm of the dense output
+    closed_in = ~look.found & (high - low <= jnp.maximum(sharp, jnp.minimum(1e-4 * h, 0.1 * away)))
+    searches = searches & ~closed_in
+    goes_on = accurate & ~at_start & ~waits & ~searches
+
+    newton = h + away
+    near = s.on & (jnp.abs(away) < 0.1 * h) & ~earlier
+    guess = jnp.where(near, newton, jnp.where(look.found, look.where * h, newton))
+    guess = jnp.where((guess > low) & (guess < high), guess, (low + high) / 2.0)
+    sought = jnp.where(earlier | ~s.on, look.which, s.target)
+    search = Search(searches, sought, low, high, jnp.where(searches, s.tries + 1, 0), h, values[sought])
+    return Verdict(
+        ~tried.solved & ~at_start, tried.solved & ~accurate & ~at_start, at_start, waits, searches, goes_on, goes_on & there,
+        target, search, guess, from_start, tiny,
+    )  # fmt: skip
+
+
+def _flags(dynamics: Dynamics, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict) -> Array:
+    """(8): functions whose events are treated now; those that are zero at the same time are among them."""
+    functions = jnp.arange(tried.values.shape[0])
+    known = ~c.fresh | jnp.any(tried.look.values > 0.0, axis=0)
+    soon = (tried.slopes < 0.0) & (tried.values + tried.slopes * TOGETHER * c.dt <= 0.0) & ~c.ignored & known
+    at_end = verdict.event & (soon | (functions == verdict.target))
+    begun = ~c.ignored & (plan.first < -tried.slack) | (tried.look.found & (functions == tried.look.which))
+    at_start = jnp.where(c.begins, c.due, begun & ~c.fresh & verdict.from_start)
+    return jnp.where(verdict.at_start, at_start, at_end) & wanted(dynamics, control, c.sides)
+
+
+class Kept(NamedTuple):
+    """What an attempt leaves: up to two rows."""
+
+    first: Row
+    keep_first: Array
+    second: Row
+    keep_second: Array
+
+
+class Outcome(NamedTuple):
+    """What an attempt came to."""
+
+    treated: Treated
+    code: Array  # of events
+    t: Array  # where it ended, or began if that was treated
+    q: Array
+    u: Array  # before
+    P: Array
+    flags: Array
+    treats: Bool[Array, ""]
+    guarded: Bool[Array, ""]
+    unique: Bool[Array, ""]  # whether forces were
+    taken: Bool[Array, ""]  # the step is
+    decided: Bool[Array, ""]  # modes of the start were
+    too_late: Bool[Array, ""]
+    failed: Bool[Array, ""]  # the treatment could not be solved
+    lost: Bool[Array, ""]  # no way on
+    changed: tuple[Array, Array]  # contacts and balls in another mode
+
+
+def _carry_out(
+    dynamics: Dynamics, method: Method, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict
+) -> Outcome:
+    """The step as it is taken, with its derivatives, and the treatment of what happens at its end (or before it)."""
+    flags, look, event, at_start = (
+        _flags(dynamics, control, c, plan, tried, verdict),
+        tried.look,
+        verdict.event,
+        verdict.at_start,
+    )
+    args = dynamics, c.t, plan.dt, c.q, c.u, plan.modes
+    q, u, P, dt = derivative.taken(args, held(tried.step), c.sides, verdict.target, event, method=method, control=control)
+    t = jnp.where(plan.lands & ~event, plan.stop, c.t + dt)
+    state = dynamics, c.t, c.q, c.u, plan.modes
+    late = derivative.moment(state, c.sides, look.which, at_start & look.found & ~c.begins, control=control)
+    now = held(plan.now)
+    t, q, u = pick(at_start, (c.t + late, c.q + late * now.q_dot, c.u + late * now.u_dot), (t, q, u))
+
+    jumps = verdict.goes_on & plan.lands & (plan.stop < control.t1) & ~event
+    # (11): while redundant contacts bear what looks like an event, the inclusion has the last word on every step
+    guarded = verdict.goes_on & ~event & ~jumps & jnp.any(c.ignored)
+    treats = event | at_start | jumps | guarded
+    was, here = pick(at_start, plan.modes, plan.moved), held(pick(at_start, now, tried.end))
+    again = guarded | ~here.unique | (at_start & (c.begins | (c.treated > 0) | ~jnp.any(flags)))
+
+    def happens():
+        known = derivative.again((dynamics, t, q, u, was), here)
+        return treat(dynamics, method, control, Before(t, q, u, was, c.impacts), flags, known, again, jumps, c.begins)
+
+    nothing = Treated(
+        u, jnp.zeros(dynamics.n_y), plan.moved, jnp.zeros_like(c.kept.code), RESULTS.successful, jnp.asarray(False)
+    )
+    treated = jax.lax.cond(treats, happens, lambda: nothing)
+    # What changes at the start of a run is what the start is: only an impact is an event.
+    code = jnp.where(c.begins & ~jnp.append(c.due, False), 0, treated.code)
+    failed = treats & (treated.result != RESULTS.successful)
+    shortest = 1e-3 * TINY * control.dt_max + 4.0 * EPS * jnp.abs(c.t)
+    undecided = (c.treated >= PATIENCE) | (c.search.tries >= 3 * LONGEST_SEARCH)
+    lost = (verdict.fails | verdict.rejected | verdict.waits) & (held(plan.dt) <= shortest) | undecided
+    changed = _changes(dynamics, plan.modes, treated.modes)
+    too_late = guarded & (jnp.any(changed[0]) | jnp.any(changed[1])) & ~verdict.tiny
+    ok = ~failed & ~lost
+    return Outcome(
+        treated, code, t, q, u, P, flags, treats, guarded, here.unique, verdict.goes_on & ok & ~too_late, at_start & ok,
+        too_late, failed, lost, changed,
+    )  # fmt: skip
+
+
+def advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> tuple[Carry, Kept]:
+    plan = _plan(dynamics, control, c)
+    tried = _try(dynamics, method, control, c, plan)
+    verdict = _judge(dynamics, control, c, plan, tried)
+    out = _carry_out(dynamics, method, control, c, plan, tried, verdict)
+    treated, moved = out.treated, out.taken | out.decided
+    dt, length, taken = _next_length(method, control, c, plan, tried, verdict, out)
+    fresh, ignored, sides = _next_functions(dynamics, control, c, plan, tried, verdict, out)
+    kept, row = _rows(dynamics, c, plan, tried, out)
+
+    first_user = out.flags.shape[0] - len(control.users)
+    ends = jnp.any(out.flags[first_user:] & np.array(control.terminal, dtype=bool))
+    reached = out.taken & plan.lands & (plan.stop >= control.t1) & ~verdict.event
+    impact, failed = moved & treated.impact, out.lost | out.failed
+    new = Carry(
+        t=jnp.where(moved, out.t, c.t),
+        q=jnp.where(moved, out.q, c.q),
+        u=jnp.where(moved, treated.u, c.u),
+        modes=pick(moved, treated.modes, pick(failed, c.modes, plan.modes)),
+        fresh=jnp.where(moved, fresh, c.fresh),
+        ignored=jnp.where(moved, ignored, c.ignored),
+        sides=jnp.where(moved, sides, c.sides),
+        dt=dt,
+        taken=taken,
+        length=length,
+        search=pick(failed, c.search, verdict.search),
+        impacts=jnp.where(impact, jnp.append(c.impacts[1:], out.t), c.impacts),
+        due=jnp.zeros_like(c.due),
+        begins=c.begins & ~out.decided,
+        treated=jnp.where(out.taken & ~verdict.tiny, 0, c.treated + (out.decided & ~c.begins)),
+        kept=row,
+        attempts=c.attempts + ~c.begins,
+        steps=c.steps + out.taken,
+        events=c.events + jnp.where(out.treats & ~failed, jnp.sum(out.code > 0), 0),
+        smallest_gap=jnp.where(out.taken, _smallest_gap(dynamics, c, plan, tried), c.smallest_gap),
+        iterations=jnp.where(out.taken, 0, c.iterations + tried.step.solve.newton_iterations),
+        last=reached | (moved & ends),
+        finished=jnp.asarray(False),
+        result=RESULTS.where(out.failed, treated.result, unless(~out.lost, RESULTS.modes_undecided)),
+    )
+    # One more round keeps the last row with its forces.
+    return pick(c.last, c._replace(finished=jnp.asarray(True)), new), kept
+
+
+def _next_length(
+    method: Method, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict, out: Outcome
+) -> tuple[Array, Array, tuple[Array, Array]]:
+    """The step size as the controller wants it, the length of the next attempt, and what the controller remembers."""
+    h = held(plan.dt)
+    factor = growth(method, tried.error, h, c.taken)
+    dt = jnp.minimum(jnp.where(c.search.on, c.dt, h * factor), control.dt_max)
+    # a step that was cut short says little about the next
+    cut = plan.lands | (plan.length < 0.99 * c.length)
+    dt = jnp.where(cut, jnp.maximum(dt, jnp.minimum(c.dt, h * GROW)), dt)
+    dt = jnp.where(control.fixed, control.dt, dt)
+    dt = jnp.where(out.taken, dt, jnp.where(verdict.rejected, h * jnp.minimum(factor, 0.9), c.dt))
+    shorter = verdict.waits | verdict.fails | out.too_late
+    length = jnp.where(shorter, h / 4.0, jnp.where(verdict.rejected | out.taken, dt, c.length))
+    length = jnp.where(out.decided, jnp.minimum(c.length, dt), jnp.where(verdict.searches, verdict.guess, length))
+    regular = out.taken & ~c.search.on & ~out.treats
+    forgotten = (jnp.asarray(jnp.nan),) * 2
+    remembered = pick(regular, (h, jnp.maximum(tried.error, 1e-2)), pick(out.taken | out.decided, forgotten, c.taken))
+    return dt, length, remembered
+
+
+def _next_functions(
+    dynamics: Dynamics, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict, out: Outcome
+) -> tuple[Array, Array, Array]:
+    """Which functions are fresh and which are ignored from here on, and the sides of the user's."""
+    n_users = len(control.users)
+    none = jnp.zeros(n_users, dtype=bool)
+    contacts, balls = out.changed
+    turned = jnp.concatenate([contacts, balls | out.treated.modes.starting, none])
+    sticks = plan.modes.stick & carried(dynamics, plan.modes.closed)
+    of_forces = jnp.concatenate([plan.modes.closed, sticks, none])
+    borne = _borne(out.flags & of_forces, turned, out.unique)
+    fresh = jnp.where(out.treats & ~out.guarded, (turned | out.flags) & ~borne, c.fresh & (tried.values <= 0.0))
+    before = jnp.where(verdict.at_start, plan.first, tried.values)
+    borne = borne | _borne(before < -tried.slack, turned, out.unique)
+    seen = out.decided | (verdict.event & out.taken)
+    ignored = jnp.where(seen, c.ignored | borne, c.ignored) & ((before < -tried.slack) | borne)
+    # A user's function that was not wanted changes its side unseen.
+    users = slice(out.flags.shape[0] - n_users, None)
+    unseen = ~verdict.at_start & ~wanted(dynamics, control, c.sides)[users] & (tried.values[users] < 0.0)
+    return fresh, ignored, jnp.where(out.flags[users] | unseen, -c.sides, c.sides)
+
+
+def _borne(negative: Array, turned: Array, unique: Array) -> Bool[Array, " functions"]:
+    """(11): what is negative, though the inclusion was solved and left its mode, is for redundant contacts to bear."""
+    return negative & ~turned & ~unique
+
+
+def _changes(dynamics: Dynamics, old: GivenModes, new: GivenModes) -> tuple[Array, Array]:
+    """Contacts and balls that are in another mode."""
+    either = carried(dynamics, old.closed) | carried(dynamics, new.closed)
+    return new.closed != old.closed, either & (new.stick != old.stick)
+
+
+def _smallest_gap(dynamics: Dynamics, c: Carry, plan: Plan, tried: Tried) -> Float[Array, ""]:
+    gaps = tried.look.values[:, : dynamics.laws.n_N]
+    return jnp.minimum(c.smallest_gap, jnp.min(jnp.where(plan.modes.closed, jnp.inf, gaps), initial=jnp.inf))
+
+
+def _rows(dynamics: Dynamics, c: Carry, plan: Plan, tried: Tried, out: Outcome) -> tuple[Kept, Row]:
+    """Rows to keep, and that of the state reached, which is kept with its forces when a step leaves it."""
+    treated, spent, none = out.treated, c.iterations + tried.step.solve.newton_iterations, jnp.asarray(0)
+    stick = plan.modes.stick & carried(dynamics, plan.modes.closed)
+    left = c.kept._replace(u_dot=plan.now.u_dot, la=dynamics.percussions(plan.now.la), closed=plan.modes.closed, stick=stick)
+    end = Row(
+        out.t, out.q, out.u, dynamics.percussions(out.P), tried.end.u_dot, dynamics.percussions(tried.end.la),
+        plan.modes.closed, stick, tried.end.u_dot, tried.look.quarter, spent, jnp.zeros_like(out.code),
+    )  # fmt: skip
+    impact, at_once = out.taken & treated.impact, out.decided & treated.impact
+    percussions = dynamics.percussions(treated.P)
+    after = end._replace(
+        u=treated.u, P=pick(treated.impact, percussions, end.P), newton_iterations=jnp.where(treated.impact, none, spent),
+        code=out.code,
+    )  # fmt: skip
+    there = c.kept._replace(
+        t=out.t, q=out.q, u=treated.u, P=pick(at_once, percussions, c.kept.P),
+        newton_iterations=jnp.where(at_once, none, c.kept.newton_iterations),
+        code=jnp.where(out.code > 0, out.code, jnp.where(at_once, 0, c.kept.code)),
+    )  # fmt: skip
+    row = pick(out.taken, after, pick(out.decided, there, c.kept))
+    return Kept(left, out.taken | at_once | c.last, end, impact & ~c.last), row

@@ -1,0 +1,101 @@
+"""The error of a step, and how long the next one may be: (3) of docs/events.md."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..derive import Dynamics
+from ..methods.given_modes import Instant
+from ..methods.stages import MotionInverse
+from .state import Control
+
+SHRINK, GROW, SAFETY = 0.2, 8.0, 0.9
+
+
+def weights(method: Any) -> tuple[np.ndarray, float, float, float]:
+    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g, gamma_0 and the exponent.
+
+    Radau: gamma_0 (f(t_n) - P'(t_n)), P' through the stages: an embedded method of order s; 1/gamma_0 an eigenvalue of A^-1.
+    Lobatto IIIC, whose first stage is at t_n: Q_1 - q_n = sum_j a_1j f_j.
+    """
+    tableau = method.tableau
+    gamma_0 = float(1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(tableau.A))).min())
+    if tableau.c[0] == 0.0:
+        return tableau.A[0], 0.0, gamma_0, 1.0 / tableau.stages
+    c = tableau.c
+    at_0 = np.array([np.prod([-c[j] / (c[i] - c[j]) for j in range(len(c)) if j != i]) for i in range(len(c))])
+    return -gamma_0 * at_0, gamma_0, gamma_0, 1.0 / (tableau.stages + 1)
+
+
+def relaxed(method: Any, rtol: Array) -> Array:
+    """By how much the estimate, which is of order s, may exceed the tolerance for the error itself to be proportional to it.
+
+    As in RADAU5 (Hairer, Wanner, Solving ODEs II, section IV.8): 1 at rtol = 1e-3, more below.
+    """
+    s, (_, _, _, exponent) = method.tableau.stages, weights(method)
+    return (1e3 * rtol) ** (1.0 / (exponent * method.order) - 1.0) if s > 1 else jnp.ones(())
+
+
+def error_norm(control: Control, start: Any, end: Any, errors: Any) -> Array:
+    """In units of the tolerance, as the root of the mean square."""
+    total, count = jnp.zeros(()), 0
+    for x0, x1, error in zip(start, end, errors, strict=True):
+        scale = control.atol + control.rtol * jnp.maximum(jnp.abs(x0), jnp.abs(x1))
+        total, count = total + jnp.sum((error / scale) ** 2), count + x0.shape[0]
+    return jnp.sqrt(total / count)
+
+
+def damped(dynamics: Dynamics, t, dt, start: Any, gamma_0: float, errors: Any) -> tuple[Array, Array]:
+    """(1 - gamma_0 dt J)^-1 of an error, J that of the smooth forces: what is stiff is damped, as it is in the step."""
+    if not dynamics.k_of_q and not dynamics.h_of_u:
+        return errors
+    (q, u), (error_q, error_u) = start, errors
+    A = jnp.full((1, 1), gamma_0)
+    motion = MotionInverse.at(dynamics, jnp.asarray(t)[None], q[None], u[None], dt, A, A)
+    if motion is None:
+        return errors
+    x = motion.apply(error_q[None, :, None], error_u[None, :, None])[:, 0]
+    return x[: q.shape[0]], x[q.shape[0] :]
+
+
+def estimate(
+    dynamics: Dynamics, method: Any, control: Control, t, dt, start: Any, end: Any, now: Instant, stages: Instant
+) -> Array:
+    """In units of what is allowed; ``start``, ``end``: (q, u); ``stages``: their instants, and that of the end."""
+    of_stages, of_start, gamma_0, _ = weights(method)
+    errors = tuple(
+        dt * (of_start * f0 + jnp.asarray(of_stages) @ f[:-1])
+        for f0, f in ((now.q_dot, stages.q_dot), (now.u_dot, stages.u_dot))
+    )
+    less = damped(dynamics, t, dt, start, gamma_0, errors)
+    # Either is an estimate. Where forces are stiff the plain one is much too large; the other knows nothing of constraints.
+    return jnp.minimum(error_norm(control, start, end, errors), error_norm(control, start, end, less)) / relaxed(
+        method, control.rtol
+    )
+
+
+def growth(method: Any, error: Array, dt, taken: tuple[Array, Array]) -> Array:
+    """By what the step size changes; Gustafsson's prediction: the error goes on to grow as it did since the step ``taken``.
+
+    (Hairer, Wanner, Solving ODEs II, section IV.8)
+    """
+    exponent, known = weights(method)[3], jnp.maximum(error, 1e-16)
+    factor = SAFETY * known**-exponent
+    predicted = SAFETY * dt / taken[0] * (taken[1] / known**2) ** exponent
+    return jnp.clip(jnp.where(error <= 1.0, jnp.fmin(factor, predicted), factor), SHRINK, GROW)
+
+
+def first_length(control: Control, q, u, now: Instant, order: float) -> Array:
+    """Hairer, Norsett, Wanner, Solving ODEs I, section II.4, with the derivatives that are at hand."""
+    scales = control.atol + control.rtol * jnp.abs(q), control.atol + control.rtol * jnp.abs(u)
+
+    def size(a, b):
+        return jnp.sqrt((jnp.sum((a / scales[0]) ** 2) + jnp.sum((b / scales[1]) ** 2)) / (a.shape[0] + b.shape[0]))
+
+    x, f = size(q, u), size(now.q_dot, now.u_dot)
+    rough = jnp.where((x > 1e-5) & (f > 1e-5), 0.01 * x / f, 1e-6)
+    fine = (0.01 / jnp.maximum(f, 1e-15)) ** order
+    guess = jnp.minimum(100.0 * rough, jnp.maximum(fine, rough))
+    return jnp.where(control.fixed, control.dt, jnp.clip(guess, 1e-9 * control.dt_max, control.dt_max))

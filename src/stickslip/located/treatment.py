@@ -1,0 +1,207 @@
+"""What happens at an event: (9), (10), (13) of docs/events.md.
+
+By flags, the functions whose zeros were located, and never by signs that are read again.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..derive import Dynamics
+from ..events import ACCUMULATION, EVENT, FORCE_JUMP, IMPACT, LIFT_OFF, REVERSAL, SLIP, STICK
+from ..initial import acceleration_problem
+from ..methods.base import Method, impact_problem
+from ..methods.given_modes import GivenModes, Instant, carried, projected
+from ..results import RESULTS, first_failure, unless
+from ..scales import QUIET
+from ..trees import held
+from .state import Control
+
+
+class Before(NamedTuple):
+    """The state in which an event finds the system."""
+
+    t: Array
+    q: Array
+    u: Array
+    modes: GivenModes
+    impacts: Array  # times of the last ones
+
+
+class Flags(NamedTuple):
+    """What happens, by kind."""
+
+    arrive: Bool[Array, " n_N"]
+    leave: Bool[Array, " n_N"]
+    broken: Bool[Array, " n_balls"]  # stick has
+    stopped: Bool[Array, " n_balls"]  # slip has
+    users: Bool[Array, " users"]
+
+    @classmethod
+    def of(cls, dynamics: Dynamics, modes: GivenModes, flags: Array) -> "Flags":
+        n, m = dynamics.laws.n_N, dynamics.laws.n_N + dynamics.laws.set.count
+        contacts, balls = flags[:n], flags[n:m]
+        return cls(contacts & ~modes.closed, contacts & modes.closed, balls & modes.stick, balls & ~modes.stick, flags[m:])
+
+
+class Treated(NamedTuple):
+    u: Array
+    P: Array
+    modes: GivenModes
+    code: Array
+    result: Any
+    impact: Bool[Array, ""]
+
+
+def slip_modes(dynamics: Dynamics, closed, stick, starting, direction) -> GivenModes:
+    intervals = jnp.asarray(np.array(dynamics.laws.set.dimensions, dtype=int) == 1)
+    return GivenModes(closed, stick, intervals, starting, direction)
+
+
+def _code(contacts, balls, users, jump) -> Array:
+    return jnp.concatenate([contacts, balls, users, jnp.where(jump, FORCE_JUMP, 0)[None]]).astype(int)
+
+
+def treat(
+    dynamics: Dynamics, method: Method, control: Control, at: Before, flags: Array, now: Instant, again: Any, jump: Any,
+    start: Any,
+) -> Treated:  # fmt: skip
+    """``now``: before the event; ``again``: all modes are decided anew; ``jump``: forces did; ``start``: of the run."""
+    what = Flags.of(dynamics, at.modes, flags)
+    continuous = ~(jnp.any(what.arrive) | jnp.any(what.stopped) | again | jump)
+    return jax.lax.cond(
+        continuous,
+        lambda: _flip(dynamics, at, what, now),
+        lambda: _decide(dynamics, method, control, at, what, now, jump, start),
+    )
+
+
+def _flip(dynamics: Dynamics, at: Before, what: Flags, now: Instant) -> Treated:
+    """Lift-off and the end of stick: forces are continuous, and this mode alone changes."""
+    laws, set_, modes = dynamics.laws, dynamics.laws.set, at.modes
+    closed = modes.closed & ~what.leave
+    stick = modes.stick & ~what.broken & laws.of_balls(closed)
+    direction = jnp.where(set_.expand(what.broken), -set_.direction(dynamics.split(now.la).F), modes.direction)
+    new = slip_modes(dynamics, closed, stick, what.broken, direction)
+    leaves, slips, users = (
+        jnp.where(what.leave, LIFT_OFF, 0),
+        jnp.where(what.broken, SLIP, 0),
+        jnp.where(what.users, EVENT, 0),
+    )
+    code = _code(leaves, slips, users, False)
+    return Treated(at.u, jnp.zeros(dynamics.n_y), new, code, RESULTS.successful, jnp.asarray(False))
+
+
+def _decide(
+    dynamics: Dynamics, method: Method, control: Control, at: Before, what: Flags, now: Instant, jump: Any, start: Any
+) -> Treated:
+    """Impacts and the end of slip: forces jump, and so may any mode."""
+    laws, set_, modes, W = dynamics.laws, dynamics.laws.set, at.modes, now.at
+    ending = _accumulates(dynamics, control, at, now, what.arrive)
+    impact = _Impact.of(dynamics, method, at, what, now, ending)
+    # A constant reservoir has no share in an impact: what it did it does.
+    still = jnp.where(
+        impact.happens & ~laws.constant, impact.slow, jnp.where(start, impact.slow, modes.stick) | what.stopped
+    )
+    still = still & carried(dynamics, impact.bears)
+    gamma_F = dynamics.split(W.velocities(impact.u)).F
+    clamped = slip_modes(dynamics, impact.bears, still, jnp.zeros_like(still), set_.direction(gamma_F))
+    u, _ = projected(dynamics, W, impact.u, clamped)
+
+    # the inclusion on acceleration level
+    k = dynamics.k(at.t, at.q, u) if dynamics.h_of_u else now.k
+    rest = dynamics.acceleration_rest(at.t, at.q, u)
+    problem = acceleration_problem(dynamics, W, k, rest, u, impact.bears, still)
+    out = method.solver.solve(problem, k, jnp.zeros(dynamics.n_y))
+    acceleration = dynamics.split(W.W.T @ out.x + rest)
+    scales = W._replace(chi=rest).scales(jnp.abs(k) + jnp.abs(out.x))
+    quiet = dynamics.split(QUIET * scales.cancelling(out.y) + 2.0 * out.tolerance)
+    closed = impact.bears & (jnp.abs(acceleration.N) <= quiet.N)
+    stick = still & laws.of_balls(closed) & (set_.norm(acceleration.F) <= set_.largest(quiet.F))
+    starting = still & ~stick
+    moving = jnp.where(set_.expand(starting), acceleration.F, dynamics.split(W.velocities(u)).F)
+    new = slip_modes(dynamics, closed, stick, starting, set_.direction(moving))
+    contacts, balls = _kinds(dynamics, modes, new, what, now, ending)
+    code = _code(contacts, balls, jnp.where(what.users, EVENT, 0), jump)
+    return Treated(u, impact.P, new, code, first_failure(impact.result, out.result), impact.happens)
+
+
+class _Impact(NamedTuple):
+    """Newton's impact law for all that arrive; what is closed bears it."""
+
+    happens: Bool[Array, ""]
+    u: Float[Array, " nu"]
+    P: Float[Array, " n_y"]
+    bears: Bool[Array, " n_N"]  # contacts that are closed and at rest then
+    slow: Bool[Array, " n_balls"]  # balls that do not slip then
+    result: Any
+
+    @classmethod
+    def of(
+        cls, dynamics: Dynamics, method: Method, at: Before, what: Flags, now: Instant, ending: "Accumulation"
+    ) -> "_Impact":
+        laws, set_, rates, none = dynamics.laws, dynamics.laws.set, dynamics.split(now.rates), jnp.zeros(dynamics.n_y)
+        touching, happens = what.arrive | ending.near | at.modes.closed, jnp.any(what.arrive)
+        bouncing = dynamics.rows.join(
+            jnp.zeros_like(rates.g), jnp.zeros_like(rates.gamma), jnp.where(what.arrive & ~ending.quick, rates.N, 0.0),
+            jnp.where(set_.expand(laws.of_balls(touching, False)), rates.F, 0.0),
+        )  # fmt: skip
+        out = method.solver.solve(impact_problem(dynamics, now.at, at.u, bouncing, touching, none, 0.0), at.u, none)
+        u, P = jnp.where(happens, out.x, at.u), jnp.where(happens, out.y, 0.0)
+        after = dynamics.split(now.at.velocities(u))
+        zero = dynamics.split(QUIET * now.at.scales(jnp.abs(at.u) + jnp.abs(u)).cancelling(P) + 2.0 * out.tolerance)
+        rests = (jnp.abs(after.N) <= zero.N) | ending.endless
+        bears = jnp.where(happens, touching & rests, at.modes.closed)
+        slow = set_.norm(after.F) <= jnp.where(ending.endless & happens, ending.speed, set_.largest(zero.F))
+        return cls(happens, u, P, bears, slow, unless(~happens, out.result))
+
+
+def _kinds(
+    dynamics: Dynamics, old: GivenModes, new: GivenModes, what: Flags, now: Instant, ending: "Accumulation"
+) -> tuple[Array, Array]:
+    """What is recorded of contacts and of balls."""
+    set_ = dynamics.laws.set
+    bounced = jnp.where(what.arrive, jnp.where(ending.quick, ACCUMULATION, IMPACT), 0)
+    slid = jnp.where(set_.expand(old.frozen), old.direction, set_.direction(dynamics.split(now.rates).F))
+    turned = ~new.stick & ~old.stick & (set_.dot(new.direction, slid) < 0.0)
+    changed = jnp.where(new.stick & ~old.stick, STICK, jnp.where(old.stick & ~new.stick, SLIP, 0))
+    both = carried(dynamics, old.closed) & carried(dynamics, new.closed)
+    of_balls = jnp.where(both, jnp.where(turned, REVERSAL, changed), 0)
+    return jnp.where(old.closed & ~new.closed, LIFT_OFF, bounced), of_balls
+
+
+class Accumulation(NamedTuple):
+    quick: Bool[Array, " n_N"]  # arrives, but does not bounce
+    near: Bool[Array, " n_N"]  # counts as arrived
+    endless: Bool[Array, ""]  # no end to it: what is left of the velocities is taken away
+    speed: Float[Array, ""]  # that is as good as none
+
+
+def _accumulates(dynamics: Dynamics, control: Control, at: Before, now: Instant, arrive: Array) -> Accumulation:
+    """(13): a flight shorter than dt_zeno, or lower than the tolerance, is none.
+
+    Contacts may also hand an impact to and fro, with or without bouncing: after some impacts within such a time all that are
+    so near come to rest.
+    """
+    terms, eps, n = dynamics.gap_terms[dynamics.rows.g :], jnp.finfo(float).eps, dynamics.laws.n_N
+    g_dot, g_ddot = dynamics.split(now.rates).N, dynamics.split(now.accelerations).N
+    fall = jnp.where(g_ddot < 0.0, -g_ddot, jnp.nan)
+    usual = dynamics.split(jnp.sqrt(now.at.G)).N * dynamics.energy_norm(now.k)  # what forces can do to a gap
+    lowest = 1e3 * eps * terms  # lower ones drown in round-off
+
+    def height(acceleration):
+        asked = control.dt_zeno**2 * acceleration / 8.0
+        return jnp.maximum(
+            jnp.where(jnp.isfinite(control.dt_zeno), asked, 0.1 * (control.atol + control.rtol * terms)), lowest
+        )
+
+    low = 2.0 * dynamics.laws.e_N * jnp.abs(g_dot) / fall < jnp.sqrt(8.0 * height(fall) / fall)
+    time = jnp.sqrt(8.0 * height(usual) / jnp.where(usual > 0.0, usual, jnp.inf))
+    endless = at.t - at.impacts[0] < jnp.max(jnp.where(arrive, time, 0.0), initial=0.0)
+    near = endless & ~at.modes.closed & (jnp.asarray(dynamics.system.g_N(at.t, at.q)) <= 10.0 * height(usual))
+    quick = arrive & (dynamics.laws.e_N > 0.0) & (low | endless)
+    speed = jnp.max(jnp.sqrt(2.0 * usual * height(usual)), initial=0.0) if n else jnp.zeros(())
+    return held(Accumulation(quick, near, endless, speed))
