@@ -304,9 +304,7 @@ OTHERS = (
 
 
 def others() -> None:
-    title(
-        "Others whose events do not depend on the tolerance: the error falls with tol (slope asked: 0.8 to 1.2, or round-off)"
-    )
+    title("Others whose events do not depend on the tolerance: errors fall with tol (slope asked: 0.8 to 1.2, or round-off)")
     for name in OTHERS:
         system, q0, u0, t1 = benchmark(name, 2 if name == "bouncing-ball" else 1)
         t1 = min(t1, 1.0) if name in ("tippe-top",) else t1

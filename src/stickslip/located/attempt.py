@@ -17,7 +17,7 @@ from ..methods.given_modes import GivenModes, Instant, Trial, carried, instant, 
 from ..results import RESULTS, unless
 from ..solvers import SemismoothNewton
 from ..trees import held, pick
-from . import dense, derivative
+from . import derivative
 from .error import GROW, estimate, growth
 from .functions import Look, functions, look_along, slack, slopes, wanted
 from .state import TINY, TOGETHER, Carry, Control, Row, Search
@@ -110,20 +110,14 @@ def _try(dynamics: Dynamics, method: Any, control: Control, c: Carry, plan: Plan
     dynamics, c, plan = held((dynamics, c, plan))
     now, moved, h = plan.now, plan.moved, plan.dt
     step = trial(method, SemismoothNewton(), dynamics, c.t, h, c.q, c.u, moved, now)
-    # accelerations of the stages and of the end, from their states: multipliers of stages are too inaccurate
     times = c.t + np.append(method.tableau.c, 1.0) * h
-    states = jnp.concatenate([step.Q, step.q[None]]), jnp.concatenate([step.U, step.u[None]])
-    stages = jax.lax.map(lambda x: instant(dynamics, x[0], x[1], x[2], moved), (times, *states))
-    end = jax.tree.map(lambda a: a[-1], stages)
-    solved = step.ok & jnp.all(jnp.isfinite(stages.u_dot))
-    error = estimate(dynamics, method, control, c.t, h, (c.q, c.u), (step.q, step.u), now, stages)
-    values = functions(dynamics, control, c.sides, c.t + h, step.q, step.u, moved, end)
+    states = times, jnp.concatenate([step.Q, step.q[None]]), jnp.concatenate([step.U, step.u[None]])
     zero = slack(dynamics, control, plan.modes, now)
-    a = dense.End.of(dynamics, c.t, c.q, c.u, now.u_dot)
-    b = dense.End.of(dynamics, c.t + h, step.q, step.u, end.u_dot)
-    look = look_along(dynamics, control, c, moved, h, a, b, plan.first, values, zero)
-    fall = slopes(dynamics, moved, end, look.values, h)
-    return Tried(step, end, solved, jnp.where(solved, error, jnp.inf), values, fall, zero, look)
+    look = look_along(dynamics, control, c, moved, h, now, states, plan.first, zero)
+    solved = step.ok & jnp.all(jnp.isfinite(look.u_dot))
+    error = estimate(method, control, h, (c.q, c.u), step, now, look)
+    fall = slopes(dynamics, moved, look.end, look.values, h)
+    return Tried(step, look.end, solved, jnp.where(solved, error, jnp.inf), look.values[-1], fall, zero, look)
 
 
 class Verdict(NamedTuple):

@@ -6,27 +6,26 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..derive import Dynamics
-from ..methods.given_modes import Instant
+from ..methods.given_modes import Instant, Trial
 from ..methods.stages import MotionInverse
 from .state import Control
 
 SHRINK, GROW, SAFETY = 0.2, 8.0, 0.9
 
 
-def weights(method: Any) -> tuple[np.ndarray, float, float, float]:
-    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g, gamma_0 and the exponent.
+def weights(method: Any) -> tuple[np.ndarray, float, float]:
+    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g and the exponent.
 
     Radau: gamma_0 (f(t_n) - P'(t_n)), P' through the stages: an embedded method of order s; 1/gamma_0 an eigenvalue of A^-1.
     Lobatto IIIC, whose first stage is at t_n: Q_1 - q_n = sum_j a_1j f_j.
     """
     tableau = method.tableau
-    gamma_0 = float(1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(tableau.A))).min())
     if tableau.c[0] == 0.0:
-        return tableau.A[0], 0.0, gamma_0, 1.0 / tableau.stages
+        return tableau.A[0], 0.0, 1.0 / tableau.stages
+    gamma_0 = float(1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(tableau.A))).min())
     c = tableau.c
     at_0 = np.array([np.prod([-c[j] / (c[i] - c[j]) for j in range(len(c)) if j != i]) for i in range(len(c))])
-    return -gamma_0 * at_0, gamma_0, gamma_0, 1.0 / (tableau.stages + 1)
+    return -gamma_0 * at_0, gamma_0, 1.0 / (tableau.stages + 1)
 
 
 def relaxed(method: Any, rtol: Array) -> Array:
@@ -34,8 +33,7 @@ def relaxed(method: Any, rtol: Array) -> Array:
 
     As in RADAU5 (Hairer, Wanner, Solving ODEs II, section IV.8): 1 at rtol = 1e-3, more below.
     """
-    s, (_, _, _, exponent) = method.tableau.stages, weights(method)
-    return (1e3 * rtol) ** (1.0 / (exponent * method.order) - 1.0) if s > 1 else jnp.ones(())
+    return (1e3 * rtol) ** (1.0 / (weights(method)[2] * method.order) - 1.0)
 
 
 def error_norm(control: Control, start: Any, end: Any, errors: Any) -> Array:
@@ -47,33 +45,29 @@ def error_norm(control: Control, start: Any, end: Any, errors: Any) -> Array:
     return jnp.sqrt(total / count)
 
 
-def damped(dynamics: Dynamics, t, dt, start: Any, gamma_0: float, errors: Any) -> tuple[Array, Array]:
-    """(1 - gamma_0 dt J)^-1 of an error, J that of the smooth forces: what is stiff is damped, as it is in the step."""
-    if not dynamics.k_of_q and not dynamics.h_of_u:
-        return errors
-    (q, u), (error_q, error_u) = start, errors
-    A = jnp.full((1, 1), gamma_0)
-    motion = MotionInverse.at(dynamics, jnp.asarray(t)[None], q[None], u[None], dt, A, A)
+def damped(motion: MotionInverse | None, errors: tuple[Array, Array]) -> tuple[Array, Array]:
+    """An error after another step, R(dt J) times it, J that of the smooth forces: what is stiff vanishes, as in the step."""
     if motion is None:
         return errors
-    x = motion.apply(error_q[None, :, None], error_u[None, :, None])[:, 0]
-    return x[: q.shape[0]], x[q.shape[0] :]
+    s, nq = motion.hA.shape[0], errors[0].shape[0]
+    x = motion.apply(*(jnp.broadcast_to(e, (s, *e.shape))[..., None] for e in errors))[:, 0]
+    return x[(s - 1) * nq : s * nq], x[-errors[1].shape[0] :]
 
 
-def estimate(
-    dynamics: Dynamics, method: Any, control: Control, t, dt, start: Any, end: Any, now: Instant, stages: Instant
-) -> Array:
-    """In units of what is allowed; ``start``, ``end``: (q, u); ``stages``: their instants, and that of the end."""
-    of_stages, of_start, gamma_0, _ = weights(method)
-    errors = tuple(
+def estimate(method: Any, control: Control, dt, start: Any, step: Trial, now: Instant, stages: Any) -> Array:
+    """In units of what is allowed, from accelerations of states: multipliers of stages are too inaccurate.
+
+    ``start``: (q, u); ``stages``: q_dot and u_dot of them, and of the end.
+    """
+    of_stages, of_start, _ = weights(method)
+    error_q, error_u = (
         dt * (of_start * f0 + jnp.asarray(of_stages) @ f[:-1])
         for f0, f in ((now.q_dot, stages.q_dot), (now.u_dot, stages.u_dot))
     )
-    less = damped(dynamics, t, dt, start, gamma_0, errors)
+    ends, plain = (start, (step.q, step.u)), (error_q, error_u)
     # Either is an estimate. Where forces are stiff the plain one is much too large; the other knows nothing of constraints.
-    return jnp.minimum(error_norm(control, start, end, errors), error_norm(control, start, end, less)) / relaxed(
-        method, control.rtol
-    )
+    less = jnp.minimum(error_norm(control, *ends, plain), error_norm(control, *ends, damped(step.motion, plain)))
+    return less / relaxed(method, control.rtol)
 
 
 def growth(method: Any, error: Array, dt, taken: tuple[Array, Array]) -> Array:
@@ -81,7 +75,7 @@ def growth(method: Any, error: Array, dt, taken: tuple[Array, Array]) -> Array:
 
     (Hairer, Wanner, Solving ODEs II, section IV.8)
     """
-    exponent, known = weights(method)[3], jnp.maximum(error, 1e-16)
+    exponent, known = weights(method)[2], jnp.maximum(error, 1e-16)
     factor = SAFETY * known**-exponent
     predicted = SAFETY * dt / taken[0] * (taken[1] / known**2) ** exponent
     return jnp.clip(jnp.where(error <= 1.0, jnp.fmin(factor, predicted), factor), SHRINK, GROW)

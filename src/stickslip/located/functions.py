@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..derive import Dynamics
 from ..methods.given_modes import GivenModes, Instant, carried, instant
 from ..scales import QUIET
+from ..trees import pick
 from . import dense
 from .state import Carry, Control
 
@@ -70,6 +71,9 @@ def wanted(dynamics: Dynamics, control: Control, sides: Array) -> Bool[Array, " 
 class Look(NamedTuple):
     """What a step hides."""
 
+    q_dot: Float[Array, "s+1 nq"]  # of the stages and of the end
+    u_dot: Float[Array, "s+1 nu"]
+    end: Instant
     values: Float[Array, "samples functions"]
     quarter: Array  # u_dot
     found: Bool[Array, ""]  # a function that was positive is negative;
@@ -79,20 +83,57 @@ class Look(NamedTuple):
     stuck: Bool[Array, ""]  # a fresh function never was positive
 
 
+class _Root(NamedTuple):
+    """A zero between two places, by regula falsi."""
+
+    low: Array
+    high: Array
+    f_low: Array  # positive
+    f_high: Array  # negative
+    side: Int[Array, ""]  # on which the last value was
+
+    @property
+    def place(self) -> Array:
+        falls = self.f_low > self.f_high
+        part = self.f_low / jnp.where(falls, self.f_low - self.f_high, 1.0)
+        return self.low + (self.high - self.low) * jnp.where(falls, part, 0.5)
+
+    def refined(self, x: Array, f: Array) -> "_Root":
+        """Illinois: the value at an end that stays for the second time is halved."""
+        positive, side = f > 0.0, jnp.where(f > 0.0, 1, -1)
+        less = jnp.where(self.side == side, 0.5, 1.0)
+        return _Root(
+            jnp.where(positive, x, self.low), jnp.where(positive, self.high, x), jnp.where(positive, f, less * self.f_low),
+            jnp.where(positive, less * self.f_high, f), side,
+        )  # fmt: skip
+
+
+class _Looking(NamedTuple):
+    k: Int[Array, ""]
+    q_dot: Array
+    u_dot: Array
+    end: Instant
+    b: dense.End
+    values: Array
+    quarter: Array
+    root: _Root
+    which: Int[Array, ""]
+    found: Bool[Array, ""]
+
+
 def look_along(
-    dynamics: Dynamics, control: Control, c: Carry, modes: GivenModes, dt, a: dense.End, b: dense.End, first: Array,
-    last: Array, slack: Array,
+    dynamics: Dynamics, control: Control, c: Carry, modes: GivenModes, dt, now: Instant, states: tuple[Array, Array, Array],
+    first: Array, slack: Array,
 ) -> Look:  # fmt: skip
-    """The functions along the dense output of a step, and the first root (5)."""
-    count = len(SAMPLES)
+    """Accelerations of the stages and of the end; the functions along the dense output, and their first root (5).
 
-    def at(x) -> tuple[Array, Array]:
-        t, q, u = c.t + x * dt, dense.positions(x, dt, a, b), dense.velocities(x, dt, a, b)
-        here = instant(dynamics, t, q, u, modes)
-        return functions(dynamics, control, c.sides, t, q, u, modes, here), here.u_dot
-
-    rows = np.arange(count + 2)[:, None]
+    ``states``: t, q, u of the stages and of the end; ``first``: the functions at the start. What is expensive, an instant
+    and its functions, stands in one loop and is compiled once.
+    """
+    stages, count = states[0].shape[0], len(SAMPLES)
+    a, last = dense.End.of(dynamics, c.t, c.q, c.u, now.u_dot), stages + count - 2
     armed, grid = ~c.ignored & wanted(dynamics, control, c.sides), jnp.asarray(np.append(0.0, SAMPLES))
+    rows, places = np.arange(count + 1)[:, None], np.arange(stages)[:, None]
 
     def crossed(values):
         """Where functions are negative that were positive before; row 0 is the start."""
@@ -100,50 +141,47 @@ def look_along(
         before = jnp.concatenate([~c.fresh[None], known[:-1] | ~c.fresh])
         return (values < -slack) & before & armed
 
-    def go_on(state):
-        return state[0] < jnp.where(state[-1], count + REFINEMENTS, count - 1)
+    def go_on(s: _Looking):
+        return s.k <= jnp.where(s.found, last + REFINEMENTS, last)
 
-    def look(state):
-        """First the samples but for the last, which is known; then the root between two of them, by regula falsi."""
-        k, values, quarter, low, high, f_low, f_high, side, which, found = state
-        sampling = k < count - 1
-        between = jnp.where(f_low > f_high, low + (high - low) * f_low / (f_low - f_high), (low + high) / 2.0)
-        x = jnp.where(sampling, jnp.asarray(SAMPLES)[jnp.minimum(k, count - 1)], between)
-        value, u_dot = at(x)
-        place = jnp.where(sampling, k + 1, count + 1)  # one row that nobody looks at
-        values = jnp.where(rows == place, value, values)
-        quarter = jnp.where(k == AT_QUARTER, u_dot, quarter)
+    def look(s: _Looking) -> _Looking:
+        """First the stages and the end, then samples but for the last, which is the end, then a root between two of them."""
+        staging, sampling = s.k < stages, s.k <= last
+        sample = jnp.clip(s.k - stages, 0, count - 1)
+        x = jnp.where(sampling, jnp.asarray(SAMPLES)[sample], s.root.place)
+        between = c.t + x * dt, dense.positions(x, dt, a, s.b), dense.velocities(x, dt, a, s.b)
+        t, q, u = pick(staging, tuple(row[jnp.minimum(s.k, stages - 1)] for row in states), between)
+        here = instant(dynamics, t, q, u, modes)
+        value = functions(dynamics, control, c.sides, t, q, u, modes, here)
+        at_end = s.k == stages - 1
+        row = jnp.where(at_end, count, jnp.where(staging | ~sampling, -1, sample + 1))
+        values = jnp.where(rows == row, value, s.values)
 
         def begin():
-            over = crossed(values[: count + 1])
+            over = crossed(values)
             row = jnp.argmax(jnp.any(over, axis=1))
             before, after = values[jnp.maximum(row - 1, 0)], values[row]
             fall = before / jnp.where(before > after, before - after, 1.0)
             which = jnp.argmin(jnp.where(over[row], fall, jnp.inf))
-            low, high = grid[jnp.maximum(row - 1, 0)], grid[row]
-            return low, high, jnp.maximum(before[which], 0.0), after[which], jnp.asarray(0), which, jnp.any(over)
+            ends = grid[jnp.maximum(row - 1, 0)], grid[row]
+            return _Root(*ends, jnp.maximum(before[which], 0.0), after[which], jnp.asarray(0)), which, jnp.any(over)
 
-        def refine():
-            f = value[which]
-            positive = f > 0.0
-            # Illinois: the value at an end that stays for the second time is halved
-            staying = jnp.where(side == jnp.where(positive, 1, -1), 0.5, 1.0)
-            f_low_, f_high_ = jnp.where(positive, f, staying * f_low), jnp.where(positive, staying * f_high, f)
-            ends = jnp.where(positive, x, low), jnp.where(positive, high, x)
-            return *ends, f_low_, f_high_, jnp.where(positive, 1, -1), which, found
+        refined = pick(sampling, s.root, s.root.refined(x, value[s.which]))
+        root, which, found = jax.lax.cond(s.k == last, begin, lambda: (refined, s.which, s.found))
+        return _Looking(
+            s.k + 1, jnp.where(places == s.k, here.q_dot, s.q_dot), jnp.where(places == s.k, here.u_dot, s.u_dot),
+            pick(at_end, here, s.end), pick(at_end, dense.End.of(dynamics, t, q, u, here.u_dot), s.b), values,
+            jnp.where(s.k == stages + AT_QUARTER, here.u_dot, s.quarter), root, which, found,
+        )  # fmt: skip
 
-        kept = low, high, f_low, f_high, side, which, found
-        ends = jax.lax.cond(k == count - 2, begin, lambda: jax.lax.cond(sampling, lambda: kept, refine))
-        return k + 1, values, quarter, *ends
-
-    n = first.shape[0]
-    values = jnp.concatenate([first[None], jnp.zeros((count - 1, n)), last[None], jnp.zeros((1, n))])
     zero, none = jnp.zeros(()), jnp.asarray(0)
-    start = none, values, jnp.zeros_like(a.u), zero, zero, zero, zero, none, none, jnp.asarray(False)
-    _, values, quarter, low, high, f_low, f_high, _, which, found = jax.lax.while_loop(go_on, look, start)
-    values = values[: count + 1]
-    over = crossed(values)
-    stuck = jnp.any(armed & c.fresh & (last < -slack) & ~jnp.any(values[1:] > 0.0, axis=0))
-    fraction = jnp.where(f_low > f_high, f_low / (f_low - f_high), 1.0)
-    root = low + (high - low) * fraction
-    return Look(values[1:], quarter, found, root, which, jnp.any(over[0]), stuck)
+    values = jnp.concatenate([first[None], jnp.zeros((count, first.shape[0]))])
+    start = _Looking(
+        none, jnp.zeros((stages, dynamics.nq)), jnp.zeros((stages, dynamics.nu)), now, a, values, jnp.zeros_like(now.u_dot),
+        _Root(zero, zero, zero, zero, none), none, jnp.asarray(False),
+    )  # fmt: skip
+    s = jax.lax.while_loop(go_on, look, start)
+    never = ~jnp.any(s.values[1:] > 0.0, axis=0)
+    stuck = jnp.any(armed & c.fresh & (s.values[-1] < -slack) & never)
+    over = crossed(s.values)
+    return Look(s.q_dot, s.u_dot, s.end, s.values[1:], s.quarter, s.found, s.root.place, s.which, jnp.any(over[0]), stuck)

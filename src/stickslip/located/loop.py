@@ -36,7 +36,7 @@ def first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Ar
     modes = slip_modes(dynamics, closed, ~slips, none, set_.direction(gamma_F))
     sides = jnp.where(held(users(control, t0, q, u)) < 0.0, -1.0, 1.0)
     now = instant(dynamics, t0, q, u, modes)
-    length = held(first_length(control, q, u, now, weights(method)[3]))
+    length = held(first_length(control, q, u, now, weights(method)[2]))
     zero, nan, no = jnp.asarray(0), jnp.asarray(jnp.nan), jnp.asarray(False)
     iterations, others = jnp.asarray(0), jnp.zeros(set_.count + len(control.users), dtype=bool)
     untouched = jnp.zeros(laws.n_N + others.shape[0], dtype=bool)

@@ -186,6 +186,7 @@ class Trial(NamedTuple):
     Q: Float[Array, "s nq"]
     U: Float[Array, "s nu"]
     solve: Solve
+    motion: MotionInverse | None  # how its stages answer
 
     @property
     def ok(self) -> Bool[Array, ""]:
@@ -227,4 +228,4 @@ def trial(
     q1 = dynamics.normalize(Q[-1])
     end = Directions.at(dynamics, t + dt, q1)
     u1, P = projected(dynamics, end, U[-1], modes)
-    return Trial(q1, u1, stages.by_stage(first.y)[-1] + P, Q, U, first)
+    return Trial(q1, u1, stages.by_stage(first.y)[-1] + P, Q, U, first, motion)
