@@ -144,6 +144,24 @@ def test_units_make_no_difference():
     assert times(1e-6) == pytest.approx(times(1.0), rel=1e-9)
 
 
+def test_printed_steps_lead_on_where_there_are_no_modes(capsys):
+    """The sliding rod runs into Painleve's singularity."""
+    b = ss.benchmarks.load("painleve-rod")
+    sol = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=0.9, rtol=1e-8, atol=1e-8)
+    assert sol.t[-1] == 0.9
+    if len(sol.events.of("printed steps")):  # a rounding decides whether it lifts off just before
+        assert "no contact modes were found at t = 0.8145" in capsys.readouterr().err
+    assert sol.events.t[0] == pytest.approx(0.81455, abs=1e-5)
+
+
+def test_friction_and_impacts_account_for_the_energy(pecked):
+    friction, impacts = pecked.dissipation()
+    E = pecked.energy()
+    assert np.abs(E + friction.sum(axis=1) + impacts.sum(axis=1) - E[0]).max() < 1e-10
+    assert friction[-1, 1] > 0.9 * friction[-1].sum() > 0
+    assert np.all(impacts[-1] > 0)
+
+
 def test_forces_that_jump_are_met_at_their_time():
     b = ss.benchmarks.load("sliding-mass")
     sol = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=b.t1, rtol=1e-8, atol=1e-8)

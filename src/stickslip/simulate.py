@@ -258,11 +258,10 @@ def _located(
                 events + int(state.events),
                 min(smallest, float(state.smallest_gap)),
             )
-            if result != RESULTS.modes_undecided or not printed.may(float(state.t)):
+            led_on = printed.lead_on(system, method, rows, key) if _is_stuck(result) else None
+            if led_on is None:
                 break
-            rows, at, how = printed.steps(system, method, rows, key)
-            if not succeeded(how):
-                break
+            rows, at = led_on
             pieces.append(rows)
     rows = _joined(pieces)
     if succeeded(result) and not bool(state.finished):
@@ -274,6 +273,14 @@ def _located(
         where = f"{type(method).__name__} stopped at t = {float(rows.t[-1]):.6g} after {steps} steps"
         raise SimulationError(f"{where}: {message(result)}. What came before is in the solution of this error.", sol)
     return sol
+
+
+def _is_stuck(result: Any) -> bool:
+    """Whether a run with located events ended where steps that need no modes may lead on."""
+    stuck: tuple[Any, ...] = (
+        RESULTS.modes_undecided, RESULTS.newton_not_converged, RESULTS.fixed_point_not_converged, RESULTS.not_finite,
+    )  # fmt: skip
+    return any(bool(result == failure) for failure in stuck)
 
 
 def _unless_finished(result: Any, finished: Any) -> Any:

@@ -1,6 +1,7 @@
 """Tolerances and events as a user asks for them."""
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from ..loop import Clock
 from ..methods import RadauIIA
 from ..methods.base import Method
 from ..methods.projected import CoupledStages
+from ..results import succeeded
 from ..system import System
 from .state import Control, Row
 
@@ -127,18 +129,27 @@ class Printed:
     """(14): where no modes are found a few steps of the printed scheme, which needs none, lead on."""
 
     def __init__(self, times: tuple[float, float]) -> None:
-        self._span, self._made, self._last = times[1] - times[0], 0, -math.inf
-        self._t1, self._dt = times[1], 1e-7 * self._span
+        self._span, self._t1 = times[1] - times[0], times[1]
+        self._dt, self._left, self._last = 0.0, PRINTED_STEPS, -math.inf
 
-    def may(self, t: float) -> bool:
-        # again at the same place: longer steps
+    def lead_on(self, system: System, method: Method, rows: Row, key: str) -> tuple[Row, tuple[float, Any, Any]] | None:
+        """Rows of three steps and the state reached: longer ones at the same place again, None where none leads on."""
+        t = float(rows.t[-1])
         self._dt = 1e-7 * self._span if t > self._last + 1e-2 * self._span else 2.0 * self._dt
         self._last = t
-        self._made += 1
-        return self._made <= PRINTED_STEPS and t + 4.0 * self._dt < self._t1
+        while self._left and t + 4.0 * self._dt < self._t1:
+            self._left -= 1
+            made, at, how = self._steps(system, method, rows, key)
+            if succeeded(how):
+                print(
+                    f"stickslip: no contact modes were found at t = {t:.6g}: three printed steps of {self._dt:.1e} led on",
+                    file=sys.stderr,
+                )
+                return made, at
+            self._dt *= 4.0
+        return None
 
-    def steps(self, system: System, method: Method, rows: Row, key: str) -> tuple[Row, tuple[float, Any, Any], Any]:
-        """Rows of them, the state reached, and how it went."""
+    def _steps(self, system: System, method: Method, rows: Row, key: str) -> tuple[Row, tuple[float, Any, Any], Any]:
         t, q, u, n = float(rows.t[-1]), rows.q[-1], rows.u[-1], 3
         clock = Clock(*(np.asarray(x) for x in (t, t + n * self._dt, self._dt, n)))
         dynamics, carry, _, _ = loop.begin(system, method, clock, q, u, key)
@@ -155,5 +166,3 @@ class Printed:
         )  # fmt: skip
         # the last row is that with which the next piece begins
         return jax.tree.map(lambda a: a[:-1], new), (float(new.t[-1]), new.q[-1], new.u[-1]), carry.result
-
-    __slots__ = ("_dt", "_last", "_made", "_span", "_t1")
