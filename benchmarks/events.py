@@ -36,7 +36,7 @@ def title(text: str) -> None:
 
 # -- systems that no benchmark has --------------------------------------------------------------------------------
 class Drop(ss.System):
-    """A ball above a floor, with drag."""
+    """A ball above a floor, with linear drag."""
 
     e_N: float = 0.8
     drag: float = 0.0
@@ -46,7 +46,7 @@ class Drop(ss.System):
         return jnp.eye(1)
 
     def h(self, t, q, u):
-        return -self.gravity - self.drag * u * jnp.abs(u)
+        return -self.gravity - self.drag * u
 
     def g_N(self, t, q):
         return q
