@@ -167,6 +167,30 @@ def test_forces_that_jump_are_met_at_their_time():
     assert sol.q[-1] == pytest.approx(b.reference["rest_position"], abs=1e-8)
 
 
+class Pushed(ss.System):
+    """A block that sticks until the push jumps above its friction, and stops after it has fallen below."""
+
+    switching_times = (1.0, 2.0)
+    laws = (ss.FrictionElement(2.0),)
+
+    def M(self, t, q):
+        return jnp.eye(1)
+
+    def h(self, t, q, u):
+        return jnp.where(t < 1.0, 1.0, jnp.where(t < 2.0, 3.0, 1.0))[None]
+
+    def gamma_F(self, t, q, u):
+        return u
+
+
+def test_a_jump_of_the_force_ends_stick_at_its_time():
+    sol = ss.simulate(Pushed(), ss.RadauIIA(2), [0.0], [0.0], t1=4.0, rtol=1e-6, atol=1e-6)
+    assert [(e.kind, round(e.t, 9)) for e in sol.events] == [
+        ("force jump", 1.0), ("slip", 1.0), ("force jump", 2.0), ("stick", 3.0),
+    ]  # fmt: skip
+    assert sol.q[-1] == pytest.approx([1.0], abs=1e-9)  # 1/2 with one unit of acceleration, 1/2 until it stops
+
+
 # -- redundant contacts -------------------------------------------------------------------------------------------
 def table(**more):
     return ss.simulate(Table(), ss.RadauIIA(2), jnp.zeros(3), jnp.zeros(3), t1=1.2, rtol=1e-5, atol=1e-5, **more)

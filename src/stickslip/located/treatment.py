@@ -112,7 +112,8 @@ def _decide(
     u, _ = projected(dynamics, W, impact.u, clamped)
 
     # the inclusion on acceleration level
-    k = dynamics.k(at.t, at.q, u) if dynamics.h_of_u else now.k
+    jumps = jnp.size(jnp.asarray(dynamics.system.switching_times)) > 0  # then h is not what it was before
+    k = dynamics.k(at.t, at.q, u) if dynamics.h_of_u or jumps else now.k
     rest = dynamics.acceleration_rest(at.t, at.q, u)
     problem = acceleration_problem(dynamics, W, k, rest, u, impact.bears, still)
     out = method.solver.solve(problem, k, jnp.zeros(dynamics.n_y))
