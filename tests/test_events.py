@@ -141,14 +141,18 @@ def test_units_make_no_difference():
     assert times(1e-6) == pytest.approx(times(1.0), rel=1e-9)
 
 
-def test_printed_steps_lead_on_where_there_are_no_modes(capsys):
-    """The sliding rod runs into Painleve's singularity."""
+def test_a_run_survives_where_there_may_be_no_modes(capsys):
+    """The rod slides into Painleve's singularity, where a rounding decides: it lifts off, slides on or finds no modes."""
     b = ss.benchmarks.load("painleve-rod")
     sol = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=0.9, rtol=1e-8, atol=1e-8)
     assert sol.t[-1] == 0.9
-    if len(sol.events.of("printed steps")):  # a rounding decides whether it lifts off just before
+    assert sol.events[0].kind in ("lift-off", "printed steps")
+    assert sol.events.t[0] > 0.81454  # not before the singular point
+    assert sol.g_N().min() > -1e-9
+    N = sol.forces().N
+    assert N.min() > -1e-6 * N.max()
+    if len(sol.events.of("printed steps")):
         assert "no contact modes were found at t = 0.8145" in capsys.readouterr().err
-    assert sol.events.t[0] == pytest.approx(0.81455, abs=1e-5)
 
 
 def test_friction_and_impacts_account_for_the_energy(pecked):

@@ -213,7 +213,7 @@ def test_an_interrupt_is_told_and_a_second_one_ends_the_script(monkeypatch, caps
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(progress, "Silent", Impatient)
-    monkeypatch.setattr(sys.modules["stickslip.simulate"], "_interrupted", -np.inf)
+    monkeypatch.setattr(sys.modules["stickslip.chunks"], "_interrupted", -np.inf)
     assert go(t1=50.0).result == ss.RESULTS.interrupted
     assert "interrupted at t = 20, the solution is partial" in capsys.readouterr().err
     with pytest.raises(KeyboardInterrupt):
@@ -226,7 +226,7 @@ def test_an_interrupt_before_the_first_step_is_passed_on(monkeypatch):
     def compiling(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["stickslip.simulate"], "_interrupted", -np.inf)
+    monkeypatch.setattr(sys.modules["stickslip.chunks"], "_interrupted", -np.inf)
     monkeypatch.setattr(loop, "chunk", compiling)
     with pytest.raises(KeyboardInterrupt):
         go()

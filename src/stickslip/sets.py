@@ -41,6 +41,11 @@ class Balls(eqx.Module):
         return max(self.dimensions, default=0)
 
     @property
+    def intervals(self) -> np.ndarray:
+        """Balls of one dimension."""
+        return np.array(self.dimensions, dtype=int) == 1
+
+    @property
     def _alike(self) -> bool:
         return len(set(self.dimensions)) <= 1
 
@@ -93,7 +98,7 @@ class Balls(eqx.Module):
         norm = self.expand(self.norm(x))
         along = jnp.where(norm > 0.0, x / jnp.where(norm > 0.0, norm, 1.0), 0.0)
         # The sign of an interval is constant: written so, its derivative is zero without cancellation.
-        single = np.repeat(np.array(self.dimensions) == 1, self.dimensions)
+        single = np.repeat(self.intervals, self.dimensions)
         return jnp.where(single, jnp.sign(x), along) if single.any() else along
 
     def prox(self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]) -> Float[Array, "... n_F"]:

@@ -1,8 +1,6 @@
 """Runs: checks the input, drives the loops in chunks, and makes a solution of what they kept."""
 
 import math
-import sys
-import time
 from typing import Any, NamedTuple
 
 import jax
@@ -12,22 +10,19 @@ import numpy as np
 from . import loop
 from . import stepsize as adjusted
 from .captured import captured
-from .compiling import Ahead
-from .located import loop as located
-from .located.asked import Located, Printed
-from .located.output import solution
-from .loop import CHUNK, Clock, Row
-from .methods.base import Method, with_solver
-from .progress import Meter, meter
-from .results import RESULTS, SimulationError, first_failure, message, succeeded, unless
+from .chunks import Run, in_chunks, unless_finished
+from .located.asked import Located
+from .located.run import run_located
+from .loop import Clock, Row
+from .methods.base import Method
+from .progress import meter
+from .results import RESULTS, SimulationError, first_failure, message, succeeded
 from .rows import Layout
 from .solution import Solution, Stats
 from .stepsize import SwitchingPoints
 from .system import System
-from .validate import as_parameters, check_rows, check_start, check_times, checked_vectors
+from .validate import as_parameters, check_rows, check_times, checked_vectors
 
-CHUNK_SECONDS = 0.5
-MOMENT = 5.0  # seconds within which a second Ctrl-C ends the script
 CRUMB = 1e-3  # a last step shorter than this part of dt is joined with the one before
 
 
@@ -104,7 +99,7 @@ def simulate(
     q, u, traced = checked_vectors(system, t0, q0, u0, (method, stepsize))
     times = float(t0), float(t1)
     if located is not None:
-        return _located(system, method, located, times, q, u, traced, progress, max_steps, throw)
+        return run_located(system, method, located, times, q, u, traced, progress, max_steps, throw)
     if stepsize is not None:
         out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, progress, max_steps)
     else:
@@ -131,18 +126,6 @@ def _check_steps(method: Method, dt: float | None, stepsize: SwitchingPoints | N
         )
 
 
-class _Run(NamedTuple):
-    """A kind of steps, as the loop around the loop sees it."""
-
-    kind: Any  # what programs are made for
-    begin: Any  # method -> dynamics, state, values of the start, first forces
-    chunk: Any  # dynamics, method, state, number of steps, whether failed steps may be halved -> state, rows, ...
-    made: Any  # (state before, what `chunk` gives) -> number of rows
-    finished: Any  # state -> bool
-    progress: Any  # state -> how far
-    time: Any  # state -> time reached
-
-
 def _fixed_steps(
     system, method, dt: float, times, q, u, traced: bool, progress, max_steps: int | None, every: int
 ) -> _Outcome:
@@ -159,7 +142,7 @@ def _fixed_steps(
         if every > 1:
             rows = loop.thinned(rows, every, jnp)
     else:
-        run = _Run(
+        run = Run(
             (key, type(system), type(method), q.shape, u.shape),
             lambda method: loop.begin(system, method, clock, q, u, key),
             lambda dynamics, method, c, size, _: loop.chunk(
@@ -171,7 +154,7 @@ def _fixed_steps(
             lambda c: float(clock.t(c.k)),
         )
         with meter(progress, n, "steps") as bar:
-            state, rows, result, first = _in_chunks(run, method, t0, bar, every)
+            state, rows, result, first = in_chunks(run, method, t0, bar, every)
         steps = int(state.k)
     if wanted < n:
         result = first_failure(result, RESULTS.max_steps_reached)
@@ -191,9 +174,9 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         state, kept, made, first = adjusted.whole(system, method, control, t0, t1, q, u, max_steps, key)
         t = jnp.concatenate([t0[None], kept.t])
         counts: Any = state.attempts, jnp.minimum(made, max_steps)
-        result = _unless_finished(state.result, state.finished & (made <= max_steps))
+        result = unless_finished(state.result, state.finished & (made <= max_steps))
         return _Outcome(t, kept.row, first, result, state.rows, 0.0, made, (kept.order, kept.state, *counts))
-    run = _Run(
+    run = Run(
         (key, type(system), type(method), q.shape, u.shape, "adjusted"),
         lambda method: adjusted.begin(system, method, control, t0, t1, q, u, key),
         lambda dynamics, method, c, size, halve: adjusted.chunk(
@@ -205,148 +188,14 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         lambda c: float(c.accepted.t_E),
     )
     with meter(progress, 1000, "thousandths") as bar:
-        state, kept, result, first = _in_chunks(run, method, times[0], bar)
+        state, kept, result, first = in_chunks(run, method, times[0], bar)
     if max_steps is not None:
         cut = len(kept.t) > max_steps  # whatever came after that does not count
-        result = _unless_finished(RESULTS.successful if cut else result, bool(state.finished) and not cut)
+        result = unless_finished(RESULTS.successful if cut else result, bool(state.finished) and not cut)
         kept = jax.tree.map(lambda a: a[:max_steps], kept)
     rows = np.concatenate([[times[0]], kept.t])
     more = kept.order, kept.state, np.asarray(state.attempts), np.asarray(len(kept.t))
     return _Outcome(rows, kept.row, first, result, state.rows, float(state.dt), len(kept.t), more)
-
-
-def _located(
-    system, method, asked: Located, times, q, u, traced: bool, progress, max_steps: int | None, throw: bool
-) -> Solution:
-    """Rows from event to event; where modes cannot be decided, printed steps in between."""
-    t0, t1 = times
-    asked = asked.on(system)
-    control, key = asked.control(t0, t1, None if traced else max_steps), captured(system, method, *asked.events)
-    if traced:
-        if max_steps is None:
-            raise ValueError("max_steps is missing: inside jit, vmap or a derivative, tolerances need a number of rows")
-        state, rows, laws = located.whole(system, method, control, np.asarray(t0), q, u, max_steps, key)
-        result = _unless_finished(state.result, state.finished)
-        if asked.max_events is not None:
-            result = first_failure(result, unless(state.events <= asked.max_events, RESULTS.max_events_reached))
-        return solution(asked, system, method, laws, rows, state, result, max_steps)
-    pieces: list[Any] = []
-    attempts = steps = made = 0
-    smallest, events, printed, at = math.inf, 0, Printed(times), (t0, q, u)
-    with meter(progress, 1000, "thousandths") as bar:
-        while True:
-            run = _Run(
-                (key, type(system), type(method), q.shape, u.shape, "located"),
-                lambda method, at=at: located.begin(system, method, control, np.asarray(at[0]), at[1], at[2], key),
-                lambda dynamics, method, c, size, _: located.chunk(dynamics, method, control, c, np.asarray(2 * size), key),
-                lambda before, after: int(after[2]),
-                lambda c, made=made, events=events: (
-                    bool(c.finished)
-                    or (max_steps is not None and made + int(c.steps) >= max_steps)
-                    or (asked.max_events is not None and events + int(c.events) > asked.max_events)
-                ),
-                lambda c: int(1000 * (float(c.t) - t0) / (t1 - t0)),
-                lambda c: float(c.t),
-            )
-            state, rows, result, laws = _in_chunks(run, method, at[0], bar, check=not pieces)
-            if not bool(state.finished):
-                rows = _joined([rows, jax.tree.map(lambda a: np.asarray(a)[None], state.kept)])
-            pieces.append(rows)
-            attempts, steps = attempts + int(state.attempts), steps + int(state.steps)
-            made, events, smallest = (
-                made + int(state.steps),
-                events + int(state.events),
-                min(smallest, float(state.smallest_gap)),
-            )
-            led_on = printed.lead_on(system, method, rows, key) if _is_stuck(result) else None
-            if led_on is None:
-                break
-            rows, at = led_on
-            pieces.append(rows)
-    rows = _joined(pieces)
-    if succeeded(result) and not bool(state.finished):
-        over = asked.max_events is not None and events > asked.max_events
-        result = RESULTS.max_events_reached if over else RESULTS.max_steps_reached
-    state = state._replace(attempts=np.asarray(attempts), steps=np.asarray(steps), smallest_gap=np.asarray(smallest))
-    sol = solution(asked, system, method, laws, rows, state, result, None)
-    if throw and not succeeded(result) and result != RESULTS.interrupted:
-        where = f"{type(method).__name__} stopped at t = {float(rows.t[-1]):.6g} after {steps} steps"
-        raise SimulationError(f"{where}: {message(result)}. What came before is in the solution of this error.", sol)
-    return sol
-
-
-def _is_stuck(result: Any) -> bool:
-    """Whether a run with located events ended where steps that need no modes may lead on."""
-    stuck: tuple[Any, ...] = (
-        RESULTS.modes_undecided, RESULTS.newton_not_converged, RESULTS.fixed_point_not_converged, RESULTS.not_finite,
-    )  # fmt: skip
-    return any(bool(result == failure) for failure in stuck)
-
-
-def _unless_finished(result: Any, finished: Any) -> Any:
-    return first_failure(result, unless(finished, RESULTS.max_steps_reached))
-
-
-def _in_chunks(
-    run: _Run, method: Method, t0: float, bar: Meter, every: int = 1, check: bool = True
-) -> tuple[Any, Any, Any, Any]:
-    """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
-    thorough, method = method, with_solver(method, method.solver.first_try())
-    retry = type(thorough.solver) is not type(method.solver)
-    ahead = Ahead(run.kind, lambda: run.begin(method)[:2], lambda begun: run.chunk(begun[0], method, begun[1], 0, not retry))
-    dynamics, state, values, first = run.begin(method)
-    if check:
-        check_start(values, t0, dynamics.system)
-    ahead.wait()
-    chunks: list[Any] = []
-    rest: Any = None  # rows of a group that is not complete
-    size, result = CHUNK, state.result
-    try:
-        while not run.finished(state) and succeeded(result):
-            began = time.perf_counter()
-            after = run.chunk(dynamics, method, state, size, not retry)
-            made = run.made(state, after)
-            state, rows = after[:2]
-            result = state.result
-            new = jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows)
-            if every > 1:
-                rest = new if rest is None else _joined([rest, new])
-                whole = rest.q.shape[0] // every * every
-                new, rest = (jax.tree.map(lambda a, part=part: a[part], rest) for part in (slice(whole), slice(whole, None)))
-                new = loop.thinned(new, every, np)
-            chunks.append(new)
-            bar.update(run.progress(state))
-            if retry and not succeeded(result):
-                # Only now is the whole solver needed, and compiled; it stays for the rest of the run.
-                method, retry, result = thorough, False, RESULTS.successful
-                state = state._replace(result=result)
-            elif made and chunks[1:]:  # the first chunk's time is compilation
-                pace = (time.perf_counter() - began) / made
-                size = max(1, min(CHUNK, int(CHUNK_SECONDS / pace)))
-    except KeyboardInterrupt:
-        if not chunks or _twice():
-            raise  # nothing to keep, or somebody means it
-        result = RESULTS.interrupted
-        print(f"stickslip: interrupted at t = {run.time(state):.6g}, the solution is partial", file=sys.stderr)
-    if not chunks:
-        chunks = [jax.tree.map(lambda a: np.asarray(a)[:0], run.chunk(dynamics, method, state, 0, True)[1])]
-    if rest is not None and rest.q.shape[0]:
-        chunks.append(loop.thinned(rest, every, np))
-    return state, _joined(chunks), result, first
-
-
-def _joined(rows: list[Any]) -> Any:
-    return jax.tree.map(lambda *a: np.concatenate(a), *rows)
-
-
-def _twice() -> bool:
-    """Whether the keyboard interrupted a run a moment ago already: then the script is to end, not only its next run."""
-    global _interrupted
-    before, _interrupted = _interrupted, time.monotonic()
-    return _interrupted - before < MOMENT
-
-
-_interrupted = -math.inf
 
 
 def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solution:

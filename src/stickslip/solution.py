@@ -206,9 +206,9 @@ class Solution(eqx.Module):
     def __call__(self, t: Any) -> tuple[Array, Array]:
         """(q, u) at a time, or at an array of times, of a run with located events; at an impact those after it.
 
-        Continuous in q, of the order of the method up to order 5 (`stickslip.dense`); never across an impact.
+        Continuous in q, of the order of the method up to order 5 (`stickslip.located.dense`); never across an impact.
         """
-        if self.u_dot is None:
+        if self.events is None:
             raise TypeError(
                 "sol(t) is there for runs with tolerances, simulate(..., rtol=..., atol=...), or with locate=True"
             )

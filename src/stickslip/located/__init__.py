@@ -7,9 +7,11 @@ docs/events.md has the algorithm, its orders and its limits; the numbers in brac
     error        the error of a step and the length of the next
     derivative   of steps that end at events
     treatment    impacts, and new modes
+    plan         how long the next attempt is
     attempt      one step, tried and judged
     loop         attempts one after the other; what is compiled
     dense        between two rows
     asked        the arguments of `simulate`
+    run          a run in pieces, from outside of the compiled loop
     output       the solution that comes of it
 """

@@ -13,83 +13,20 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..derive import Dynamics
 from ..methods.base import Method
-from ..methods.given_modes import GivenModes, Instant, Trial, carried, instant, trial
+from ..methods.given_modes import GivenModes, Instant, Trial, carried, trial
 from ..results import RESULTS, unless
 from ..solvers import SemismoothNewton
 from ..trees import held, pick
 from . import derivative
 from .error import GROW, estimate, growth
-from .functions import Look, functions, look_along, slack, slopes, wanted
+from .functions import Look, look_along, slack, slopes, wanted
+from .plan import EPS, Plan, planned
 from .state import TINY, TOGETHER, Carry, Control, Row, Search
 from .treatment import Before, Treated, treat
 
 SHARP = 1e-14  # of the step size: how well an event is located, if round-off allows
 LONGEST_SEARCH = 12  # attempts to locate an event
 PATIENCE = 12  # treatments without a step in between
-EPS = float(np.finfo(float).eps)
-
-
-class Plan(NamedTuple):
-    """What is to be tried."""
-
-    now: Instant
-    modes: GivenModes
-    moved: GivenModes  # the same once the step has begun
-    first: Array  # event functions at the start
-    length: Array
-    dt: Array  # the same, with the derivative that it has where it ends at a given time
-    stop: Array  # that time
-    lands: Bool[Array, ""]  # whether it does
-
-
-def _plan(dynamics: Dynamics, control: Control, c: Carry) -> Plan:
-    """(1), (12), and where steps end."""
-    stops = jnp.asarray(dynamics.system.switching_times, dtype=float).reshape(-1)
-    reachable = (stops > c.t + 1e-12 * control.dt_max) & (stops < control.t1)
-    stop = held(jnp.minimum(control.t1, jnp.min(jnp.where(reachable, stops, jnp.inf), initial=jnp.inf)))
-    now = instant(dynamics, c.t, c.q, c.u, c.modes)
-    modes, shorter = _stop_in_space(dynamics, control, c.modes, now, c.length)
-    modes, searching, rest = pick(c.search.on, c.modes, modes), c.search.on, held(stop - c.t)
-    shorter = jnp.minimum(shorter, _flight(dynamics, *held((c, now))))
-    length = jnp.where(searching, c.length, jnp.minimum(c.length, jnp.maximum(shorter, TINY * c.dt)))
-    # The last steps are alike, and none is a crumb; steps of one size end as they do without events.
-    crumb = jnp.where(control.fixed, 1e-3, 1e-2) * length
-    lands = jnp.where(searching, length >= rest, rest <= length + crumb)
-    length = jnp.where(~lands & ~control.fixed & ~searching & (rest < 2.0 * length), rest / 2.0, length)
-    # A step up to a jump of the forces ends a hair before it: what they are then belongs to the next.
-    hair = jnp.where(stop < control.t1, 8.0 * EPS * jnp.abs(stop), 0.0)
-    dt = jnp.where(lands, stop - hair - c.t, held(length))
-    first = functions(held(dynamics), control, c.sides, *held((c.t, c.q, c.u, modes, now)))
-    return Plan(now, modes, modes._replace(starting=jnp.zeros_like(modes.starting)), first, length, dt, stop, lands)
-
-
-def _stop_in_space(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant, dt) -> tuple[GivenModes, Array]:
-    """(12): a ball that will stop slips along a line once the rest of its way is straight; until then steps are short."""
-    set_ = dynamics.laws.set
-    if set_.largest_dimension <= 1:
-        return modes, jnp.asarray(jnp.inf)
-    gamma, rate = dynamics.split(now.rates).F, dynamics.split(now.accelerations).F
-    speed, along = set_.norm(gamma), set_.direction(gamma)
-    slows = -set_.dot(along, rate)
-    slips = carried(dynamics, modes.closed) & ~modes.stick & ~modes.starting & (set_.dot(along, along) > 0)
-    tau = jnp.where(slips & (slows > 0.0), speed / jnp.where(slows > 0.0, slows, 1.0), jnp.inf)
-    across = set_.norm(rate + set_.expand(slows) * along)
-    tolerance = control.atol + control.rtol * dt * speed
-    straight = slips & jnp.isfinite(tau) & (across * tau**2 / 2.0 < 0.1 * tolerance)
-    intervals = jnp.asarray(np.array(set_.dimensions) == 1)
-    frozen = intervals | held(straight)
-    direction = jnp.where(set_.expand(frozen & ~intervals & slips), along, modes.direction)
-    longest = jnp.where(frozen, 1.1 * tau, tau / 2.0)  # over the stop at once, but not far beyond
-    return modes._replace(frozen=frozen, direction=direction), held(jnp.min(jnp.where(slips & ~intervals, longest, jnp.inf)))
-
-
-def _flight(dynamics: Dynamics, c: Carry, now: Instant) -> Array:
-    """After an impact a little more than the time until the contact closes again, as after a throw."""
-    g_dot, g_ddot = dynamics.split(now.rates).N, dynamics.split(now.accelerations).N
-    returns = ~c.modes.closed & c.fresh[: dynamics.laws.n_N] & (g_dot > 0.0) & (g_ddot < 0.0)
-    # after lift-off a gap has neither velocity nor acceleration: what there is of them is round-off
-    returns = returns & (g_dot**2 > -2e3 * jnp.finfo(float).eps * dynamics.gap_terms[dynamics.rows.g :] * g_ddot)
-    return 1.1 * jnp.min(jnp.where(returns, -2.0 * g_dot / g_ddot, jnp.inf), initial=jnp.inf)
 
 
 class Tried(NamedTuple):
@@ -121,7 +58,7 @@ def _try(dynamics: Dynamics, method: Any, control: Control, c: Carry, plan: Plan
 
 
 class Verdict(NamedTuple):
-    """What becomes of an attempt; of the first seven one holds."""
+    """What becomes of an attempt; of the first six one holds."""
 
     fails: Bool[Array, ""]  # could not be solved
     rejected: Bool[Array, ""]  # its error is too large
@@ -226,12 +163,8 @@ def _carry_out(
     dynamics: Dynamics, method: Method, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict
 ) -> Outcome:
     """The step as it is taken, with its derivatives, and the treatment of what happens at its end (or before it)."""
-    flags, look, event, at_start = (
-        _flags(dynamics, control, c, plan, tried, verdict),
-        tried.look,
-        verdict.event,
-        verdict.at_start,
-    )
+    flags, look = _flags(dynamics, control, c, plan, tried, verdict), tried.look
+    event, at_start = verdict.event, verdict.at_start
     args = dynamics, c.t, plan.dt, c.q, c.u, plan.modes
     q, u, P, dt = derivative.taken(args, held(tried.step), c.sides, verdict.target, event, method=method, control=control)
     t = jnp.where(plan.lands & ~event, plan.stop, c.t + dt)
@@ -271,7 +204,7 @@ def _carry_out(
 
 
 def advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> tuple[Carry, Kept]:
-    plan = _plan(dynamics, control, c)
+    plan = planned(dynamics, control, c)
     tried = _try(dynamics, method, control, c, plan)
     verdict = _judge(dynamics, control, c, plan, tried)
     out = _carry_out(dynamics, method, control, c, plan, tried, verdict)

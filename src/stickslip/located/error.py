@@ -23,8 +23,8 @@ def weights(method: Any) -> tuple[np.ndarray, float, float]:
     if tableau.c[0] == 0.0:
         return tableau.A[0], 0.0, 1.0 / tableau.stages
     gamma_0 = float(1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(tableau.A))).min())
-    c = tableau.c
-    at_0 = np.array([np.prod([-c[j] / (c[i] - c[j]) for j in range(len(c)) if j != i]) for i in range(len(c))])
+    # what extrapolates through the stages to t_n: sum_i w_i c_i^k = 0^k
+    at_0 = np.linalg.solve(np.vander(tableau.c, increasing=True).T, np.eye(tableau.stages)[0])
     return -gamma_0 * at_0, gamma_0, 1.0 / (tableau.stages + 1)
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..derive import Dynamics
@@ -48,6 +47,8 @@ class Flags(NamedTuple):
 
 
 class Treated(NamedTuple):
+    """The state after an event, and what is recorded of it."""
+
     u: Array
     P: Array
     modes: GivenModes
@@ -57,8 +58,13 @@ class Treated(NamedTuple):
 
 
 def slip_modes(dynamics: Dynamics, closed, stick, starting, direction) -> GivenModes:
-    intervals = jnp.asarray(np.array(dynamics.laws.set.dimensions, dtype=int) == 1)
-    return GivenModes(closed, stick, intervals, starting, direction)
+    """Balls of one dimension slip with a frozen sign."""
+    return GivenModes(closed, stick, jnp.asarray(dynamics.laws.set.intervals), starting, direction)
+
+
+def lowest_bounce(dynamics: Dynamics) -> Float[Array, " n_N"]:
+    """Heights below this drown in the round-off of the gap."""
+    return 1e3 * jnp.finfo(float).eps * dynamics.gap_terms[dynamics.rows.g :]
 
 
 def _code(contacts, balls, users, jump) -> Array:
@@ -86,12 +92,8 @@ def _flip(dynamics: Dynamics, at: Before, what: Flags, now: Instant) -> Treated:
     stick = modes.stick & ~what.broken & laws.of_balls(closed)
     direction = jnp.where(set_.expand(what.broken), -set_.direction(dynamics.split(now.la).F), modes.direction)
     new = slip_modes(dynamics, closed, stick, what.broken, direction)
-    leaves, slips, users = (
-        jnp.where(what.leave, LIFT_OFF, 0),
-        jnp.where(what.broken, SLIP, 0),
-        jnp.where(what.users, EVENT, 0),
-    )
-    code = _code(leaves, slips, users, False)
+    leaves, slips = jnp.where(what.leave, LIFT_OFF, 0), jnp.where(what.broken, SLIP, 0)
+    code = _code(leaves, slips, jnp.where(what.users, EVENT, 0), False)
     return Treated(at.u, jnp.zeros(dynamics.n_y), new, code, RESULTS.successful, jnp.asarray(False))
 
 
@@ -187,22 +189,19 @@ def _accumulates(dynamics: Dynamics, control: Control, at: Before, now: Instant,
     Contacts may also hand an impact to and fro, with or without bouncing: after some impacts within such a time all that are
     so near come to rest.
     """
-    terms, eps, n = dynamics.gap_terms[dynamics.rows.g :], jnp.finfo(float).eps, dynamics.laws.n_N
+    terms = dynamics.gap_terms[dynamics.rows.g :]
     g_dot, g_ddot = dynamics.split(now.rates).N, dynamics.split(now.accelerations).N
     fall = jnp.where(g_ddot < 0.0, -g_ddot, jnp.nan)
     usual = dynamics.split(jnp.sqrt(now.at.G)).N * dynamics.energy_norm(now.k)  # what forces can do to a gap
-    lowest = 1e3 * eps * terms  # lower ones drown in round-off
 
     def height(acceleration):
-        asked = control.dt_zeno**2 * acceleration / 8.0
-        return jnp.maximum(
-            jnp.where(jnp.isfinite(control.dt_zeno), asked, 0.1 * (control.atol + control.rtol * terms)), lowest
-        )
+        of_time, of_tolerance = control.dt_zeno**2 * acceleration / 8.0, 0.1 * (control.atol + control.rtol * terms)
+        return jnp.maximum(jnp.where(jnp.isfinite(control.dt_zeno), of_time, of_tolerance), lowest_bounce(dynamics))
 
     low = 2.0 * dynamics.laws.e_N * jnp.abs(g_dot) / fall < jnp.sqrt(8.0 * height(fall) / fall)
     time = jnp.sqrt(8.0 * height(usual) / jnp.where(usual > 0.0, usual, jnp.inf))
     endless = at.t - at.impacts[0] < jnp.max(jnp.where(arrive, time, 0.0), initial=0.0)
     near = endless & ~at.modes.closed & (jnp.asarray(dynamics.system.g_N(at.t, at.q)) <= 10.0 * height(usual))
     quick = arrive & (dynamics.laws.e_N > 0.0) & (low | endless)
-    speed = jnp.max(jnp.sqrt(2.0 * usual * height(usual)), initial=0.0) if n else jnp.zeros(())
+    speed = jnp.max(jnp.sqrt(2.0 * usual * height(usual)), initial=0.0)
     return held(Accumulation(quick, near, endless, speed))

@@ -24,6 +24,7 @@ from ..laws import ActiveSet
 from ..linalg import eliminate, matmul, solve
 from ..results import RESULTS
 from ..rows import StageLayout
+from ..sets import Balls
 from ..solvers import Inclusions, Solve, Solver
 from ..trees import held
 from .spatial_friction import Modes, StagewiseInclusions
@@ -42,6 +43,11 @@ class GivenModes(NamedTuple):
     direction: Float[Array, " n_F"]
 
 
+def slip_direction(set_: Balls, modes: GivenModes, slip: Array) -> Float[Array, "... n_F"]:
+    """d: that of gamma_F, unless it is frozen or there is no gamma_F yet."""
+    return jnp.where(set_.expand(modes.frozen | modes.starting), modes.direction, set_.direction(slip))
+
+
 def carried(dynamics: Dynamics, closed: Array) -> Bool[Array, " n_balls"]:
     """Balls with friction: on closed contacts, or of constant size."""
     return dynamics.laws.of_balls(closed) & (dynamics.laws.coefficient > 0.0)
@@ -53,11 +59,10 @@ class GivenInclusions(StagewiseInclusions):
     along: Any = None  # the `GivenModes`
 
     @classmethod
-    def given_modes(cls, printed: Inclusions, modes: GivenModes, measure: Array, duration: Any, slip: Array | None = None):
-        """``slip``: gamma_F where it is known; otherwise directions are those of psi."""
+    def of_stages(cls, printed: Inclusions, modes: GivenModes, measure: Array, dt: Any) -> "GivenInclusions":
         return cls(
             printed.laws, printed.layout, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
-            printed.scales, True, Modes(~modes.stick, modes.stick), measure, duration, slip, False, modes,
+            printed.scales, True, Modes(~modes.stick, modes.stick), measure, dt, None, False, modes,
         )  # fmt: skip
 
     def active_set(self, psi, mu):
@@ -78,11 +83,8 @@ class GivenInclusions(StagewiseInclusions):
         return active.stick | self.laws.of_balls(active.normal)
 
     def opposed(self, psi, N):
-        laws, modes = self.laws, self.along
-        slip = self.split(psi)[2] if self.given is None else self.given
-        known = modes.frozen if self.given is None else modes.frozen | modes.starting
-        along = jnp.where(laws.set.expand(known), modes.direction, laws.set.direction(slip))
-        return -laws.set.expand(laws.radii(N, self.slip_duration)) * along
+        along = slip_direction(self.laws.set, self.along, self.split(psi)[2])
+        return -self.laws.set.expand(self.laws.radii(N, self.slip_duration)) * along
 
 
 class Affine(NamedTuple):
@@ -102,8 +104,7 @@ class Affine(NamedTuple):
         laws, set_, layout = dynamics.laws, dynamics.laws.set, StageLayout(dynamics.rows)
         acts = laws.of_balls(modes.closed)
         sticks, slides = modes.stick & acts, ~modes.stick & acts
-        along = jnp.where(set_.expand(modes.frozen | modes.starting), modes.direction, set_.direction(slip))
-        along = set_.expand(jnp.where(slides, laws.coefficient, 0.0)) * along
+        along = set_.expand(jnp.where(slides, laws.coefficient, 0.0)) * slip_direction(set_, modes, slip)
         closing = layout.join(True, modes.closed, set_.expand(sticks))
         constant = np.repeat(laws.constant, set_.dimensions)
         S = jnp.where(closing[:, None], matmul(at.W.T, at.L), jnp.eye(dynamics.n_y))
@@ -214,7 +215,7 @@ def trial(
     printed = stage_inclusions(
         dynamics, scales, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
     )
-    inclusions = GivenInclusions.given_modes(printed, modes, jnp.asarray(D), dt)
+    inclusions = GivenInclusions.of_stages(printed, modes, jnp.asarray(D), dt)
     base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
     # A guess: accelerations as they are now.
     duration = (c * dt)[:, None]
