@@ -131,6 +131,26 @@ def test_the_same_values_have_the_same_key_and_parameters_are_not_in_it():
     assert captured(Oscillator()) == captured(Oscillator())
 
 
+class Law(eqx.Module):
+    factor: float
+    f: object = eqx.field(static=True, default=None)
+
+
+class Nested(Oscillator):
+    masses: tuple
+    law: Law
+    size: tuple = eqx.field(static=True, default=(1.0,))
+
+
+def test_parameters_are_not_in_it_however_deep_they_lie():
+    key = captured(Nested((1.0, 2.0), Law(1.0)))
+    assert key == captured(Nested((1.0, 3.0), Law(2.0)))
+    assert key == captured(Nested((1.0, jnp.array(3.0)), Law(2.0)))
+    assert key != captured(Nested((1.0, 2.0, 3.0), Law(1.0)))
+    assert key != captured(Nested((1.0, 2.0), Law(1.0, helper)))
+    assert key != captured(Nested((1.0, 2.0), Law(1.0), size=(2.0,)))
+
+
 SCRIPT = """
 import sys, jax.numpy as jnp, stickslip as ss
 K = float(sys.argv[1])

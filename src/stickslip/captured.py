@@ -4,6 +4,7 @@ A compiled program has their values in it. They belong to what it is known by, o
 changes between two runs would change nothing.
 """
 
+import dataclasses
 import functools
 import hashlib
 import sys
@@ -12,6 +13,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -72,14 +74,29 @@ class _Walk:
         self.words.append("\n")
 
     def instance(self, x: Any) -> None:
-        """An object whose fields are arguments already: its class, and what it has that is not an array."""
+        """An object whose fields are arguments already: its class, and what it has that is no number or array."""
         for cls in type(x).__mro__:
             if cls is not object and not _is_library(cls.__module__):
                 self.of_class(cls)
+        fields = dataclasses.fields(x) if dataclasses.is_dataclass(x) else ()
+        static = {field.name for field in fields if field.metadata.get("static", False)}
         for name, value in sorted(getattr(x, "__dict__", {}).items()):
-            if not isinstance(value, jax.Array | np.ndarray | float | int):
-                self.add(name)
-                self.value(value)
+            self.add(name)
+            self.value(value) if name in static else self.field(value)
+
+    def field(self, x: Any) -> None:
+        """Numbers and arrays are arguments, however deep they lie: another value must not mean another compilation."""
+        if isinstance(x, jax.Array | np.ndarray | float | int):
+            return
+        if isinstance(x, tuple | list | dict):
+            self.add(type(x).__name__, len(x), *(x if isinstance(x, dict) else ()))
+            for part in x.values() if isinstance(x, dict) else x:
+                self.field(part)
+        elif isinstance(x, eqx.Module):
+            self.add(type(x).__module__, type(x).__qualname__)
+            self.instance(x)
+        else:
+            self.value(x)
 
     def of_class(self, cls: type) -> None:
         self.add("class", cls.__module__, cls.__qualname__)
