@@ -1,11 +1,19 @@
 """Runs shared between tests: a trajectory is computed once per worker."""
 
+import gc
 import os
 from functools import lru_cache
+from pathlib import Path
+
+import jaxlib
 
 # Tests compile much and run little: half the time is the compiler's optimisation, which `XLA_FLAGS= make tests` keeps. Those
-# that run for long are marked so.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# that run for long are marked so. An unknown flag is fatal.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0"
+    + (" --xla_cpu_use_fusion_emitters=false" if tuple(map(int, jaxlib.__version__.split(".")[:2])) >= (0, 10) else ""),
+)
 
 import jax
 import numpy as np
@@ -15,6 +23,10 @@ import stickslip as ss
 from browsing import browser  # noqa: F401  (a fixture)
 from stickslip import compiling
 from stickslip.methods import REGISTRY
+
+# Programs are made of many objects that stay: looking for cycles among them would take a tenth of the time.
+gc.freeze()
+gc.set_threshold(100_000, 20, 20)
 
 METHODS = sorted(REGISTRY)
 # One of each kind, for what is expensive to compile for all.
@@ -50,14 +62,11 @@ def _optimised_where_runs_are_long(request, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _room_for_programs():
-    """Compiled programs take memory maps, of which a process has only so many: forgotten from time to time."""
+    """Compiled programs take memory maps, of which a process has only so many (65530 by default): forgotten in time."""
     yield
-    _seen.append(1)
-    if len(_seen) % 60 == 0:
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > 30000:
         jax.clear_caches()
-
-
-_seen: list[int] = []
 
 
 @pytest.fixture(params=METHODS)

@@ -1,8 +1,9 @@
 """How the programs of a run are compiled.
 
 XLA's CPU backend optimises at level 3 unless told otherwise. At level 1 the programs of a time step, which are long and
-straight, compile up to a third faster and run about as fast. Whoever sets ``xla_backend_optimization_level`` in XLA_FLAGS
-has it: so `benchmarks/compile.py` and `benchmarks/speed.py` can compare.
+straight, compile up to a third faster and run about as fast. Its newer emitters of fused loops take another fifth of the
+time for loops that, here, have a handful of passes: the older ones serve. Whoever sets one of these in XLA_FLAGS has it: so
+`benchmarks/compile.py` and `benchmarks/speed.py` can compare.
 """
 
 import functools
@@ -17,7 +18,7 @@ import numpy as np
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_LEVEL = "xla_backend_optimization_level"
+_LEVEL, _EMITTERS = "xla_backend_optimization_level", "xla_cpu_use_fusion_emitters"
 
 
 level: int | None = None if _LEVEL in os.environ.get("XLA_FLAGS", "") else 1  # None: as XLA thinks best
@@ -25,7 +26,22 @@ level: int | None = None if _LEVEL in os.environ.get("XLA_FLAGS", "") else 1  # 
 
 def _options(level: int | None) -> dict[str, Any] | None:
     """Asked when a program is called: which device there is must not be decided on import."""
-    return None if level is None or jax.default_backend() != "cpu" else {_LEVEL: level}
+    if jax.default_backend() != "cpu":
+        return None
+    return ({} if level is None else {_LEVEL: level}) | _older_emitters()
+
+
+@functools.cache
+def _older_emitters() -> dict[str, Any]:
+    """Where this version of XLA lets one choose."""
+    option = {_EMITTERS: False}
+    if _EMITTERS in os.environ.get("XLA_FLAGS", ""):
+        return {}
+    try:
+        jax.jit(lambda: 0, compiler_options=option).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return option
 
 
 def compiled(f: Callable[P, T]) -> Callable[P, T]:
