@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Two cores are what CI has; one worker a core.
 WORKERS ?= 2
 
-.PHONY: setup demo reproduce docs test lint types tests bench clean
+.PHONY: setup demo quick reproduce docs test lint types tests bench clean
 
 setup: $(STAMP)
 
@@ -17,7 +17,9 @@ $(STAMP): pyproject.toml
 
 demo: setup
 	$(BIN)/stickslip demo --out build/demo
-	$(BIN)/stickslip reproduce --quick --out build/demo/reproduce
+
+quick: setup
+	$(BIN)/stickslip reproduce --quick --out build/quick
 
 reproduce: setup
 	$(BIN)/stickslip reproduce --out build/reproduce

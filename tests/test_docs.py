@@ -204,11 +204,14 @@ def test_convergence_prints_orders_and_draws_them(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_demo_writes_three_pictures(tmp_path):
+def test_the_demo_writes_pictures_as_they_come_and_names_a_page(tmp_path):
     out = run("demo", "--out", str(tmp_path))
     assert out.exit_code == 0, out.output
-    assert len(list(tmp_path.glob("*.png"))) == 3
-    assert "us/step" in out.output
+    pictures = sorted(tmp_path.glob("*.png"))
+    assert [p.stem for p in pictures] == ["bouncing-ball", "slider-crank", "tippedisk", "woodpecker"]
+    assert out.output.index("bouncing-ball.png") < out.output.index("slider-crank   moreau")
+    assert "10 located events" in out.output
+    assert (tmp_path / out.output.splitlines()[-1].split("/")[-1]).exists()
 
 
 def test_the_survey_page_has_every_benchmark_and_method():

@@ -1,4 +1,4 @@
-"""`stickslip demo`: three benchmarks, a table, three pictures."""
+"""`stickslip demo`: three benchmarks and a woodpecker, each with its picture as soon as it is there, and a page to play."""
 
 import time
 from pathlib import Path
@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from . import benchmarks, plot
-from .methods import REGISTRY
+from .methods import REGISTRY, RadauIIA
 from .simulate import simulate
 from .solution import Solution
 
@@ -33,14 +32,10 @@ def disk_error(sol: Solution, b: benchmarks.Benchmark) -> str:
     return f"inversion {t - b.reference['inversion_time']:+.1e} s"
 
 
-RUNS: list[tuple[str, str, Any]] = [
-    ("bouncing-ball", "moreau", ball_error),
-    ("bouncing-ball", "rattle", ball_error),
-    ("slider-crank", "moreau", crank_error),
-    ("slider-crank", "rattle", crank_error),
-    ("tippedisk", "moreau", disk_error),
-    ("tippedisk", "rattle", disk_error),
-]
+METHODS = "moreau", "rattle"
+RUNS: dict[str, Any] = {"bouncing-ball": ball_error, "slider-crank": crank_error, "tippedisk": disk_error}
+COLUMNS = "{:14s} {:7s} {:>6s} {:>10s} {:>8s} {:>10s} {:>12s}  {}"
+HEADINGS = "benchmark", "method", "steps", "first run", "us/step", "worst gap", "Newton", "error"
 
 
 def timed(b: benchmarks.Benchmark, method: str, times: int) -> tuple[Solution, float]:
@@ -49,30 +44,49 @@ def timed(b: benchmarks.Benchmark, method: str, times: int) -> tuple[Solution, f
     return sol, time.perf_counter() - began
 
 
+def row(name: str, method: str, console: Console) -> Solution:
+    b = benchmarks.load(name)
+    with console.status(f"{name} with {method}"):
+        sol, first = timed(b, method, 1)
+        # The time of a step is the slope over many: two runs, one at least 10000 steps longer.
+        steps = sol.t.shape[0] - 1
+        more = max(2, 1 + 10_000 // steps)
+        (_, short), (_, long) = timed(b, method, 1), timed(b, method, more)
+    pace = (long - short) / ((more - 1) * steps)
+    iterations = " + ".join(f"{x:.2f}" for x in sol.stats.newton_iterations.mean(axis=0))
+    words = f"{first:.1f} s", f"{pace * 1e6:.1f}", f"{sol.g_N().min():.0e}", iterations, RUNS[name](sol, b)
+    console.print(COLUMNS.format(name, method, str(steps), *words), highlight=False, soft_wrap=True)
+    return sol
+
+
+def draw(name: str, solutions: dict[str, Solution], path: Path) -> None:
+    if name == "bouncing-ball":
+        plot.bouncing_ball(solutions, benchmarks.load(name), path)
+    elif name == "slider-crank":
+        plot.slider_crank(solutions["rattle"], path)
+    else:
+        plot.tippedisk(solutions["rattle"], benchmarks.load(name), path)
+
+
 def run(out: Path, console: Console) -> None:
-    table = Table(title="stickslip: three benchmarks of nonsmooth RATTLE (S0)")
-    for column in ("benchmark", "method", "steps", "first run", "us/step", "worst gap", "Newton", "error"):
-        table.add_column(column, justify="left" if column in ("benchmark", "method", "error") else "right")
-    solutions: dict[tuple[str, str], Solution] = {}
-    for name, method, judge in RUNS:
-        b = benchmarks.load(name)
-        with console.status(f"{name} with {method}"):
-            sol, first = timed(b, method, 1)
-            # The time of a step is the slope over many: two runs, one at least 10000 steps longer.
-            steps = sol.t.shape[0] - 1
-            more = max(2, 1 + 10_000 // steps)
-            (_, short), (_, long) = timed(b, method, 1), timed(b, method, more)
-        pace = (long - short) / ((more - 1) * steps)
-        iterations = " + ".join(f"{x:.2f}" for x in sol.stats.newton_iterations.mean(axis=0))
-        table.add_row(
-            name, method, str(steps), f"{first:.1f} s", f"{pace * 1e6:.1f}", f"{sol.g_N().min():.0e}",
-            iterations, judge(sol, b),
-        )  # fmt: skip
-        solutions[name, method] = sol
-    console.print(table)
-    ball = {m: solutions["bouncing-ball", m] for m in ("moreau", "rattle")}
-    plot.bouncing_ball(ball, benchmarks.load("bouncing-ball"), out / "bouncing-ball.png")
-    plot.slider_crank(solutions["slider-crank", "rattle"], out / "slider-crank.png")
-    plot.tippedisk(solutions["tippedisk", "rattle"], benchmarks.load("tippedisk"), out / "tippedisk.png")
-    for picture in sorted(out.glob("*.png")):
-        console.print(f"wrote {picture}")
+    """Whoever watches sees something at once, also through a pipe."""
+
+    def say(line: str) -> None:
+        console.print(line, highlight=False, soft_wrap=True)
+
+    say("three benchmarks of nonsmooth RATTLE (S0) and a woodpecker, about a minute on two idle cores")
+    say(COLUMNS.format(*HEADINGS))
+    for name in RUNS:
+        solutions = {method: row(name, method, console) for method in METHODS}
+        draw(name, solutions, out / f"{name}.png")
+        say(f"wrote {out / f'{name}.png'}")
+    b = benchmarks.load("woodpecker")
+    with console.status("woodpecker with located events"):
+        sol = simulate(b.system, RadauIIA(stages=3), b.q0, b.u0, t1=b.t1, rtol=1e-8, atol=1e-8, progress=False)
+    assert sol.events is not None
+    kinds = ", ".join(f"{len(sol.events.of(kind))} {kind}" for kind in dict.fromkeys(sol.events.kind))
+    say(f"woodpecker, rtol = 1e-8: {sol.stats.steps} steps between {len(sol.events)} located events ({kinds})")
+    sol.plot(out / "woodpecker.png")
+    sol.animate(out / "woodpecker.html", title="The woodpecker pecks down its pole")
+    say(f"wrote {out / 'woodpecker.png'}")
+    say(f"page: {out / 'woodpecker.html'}")
