@@ -2,6 +2,7 @@
 
 import math
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -141,6 +142,55 @@ def test_units_make_no_difference():
     assert times(1e-6) == pytest.approx(times(1.0), rel=1e-9)
 
 
+class Brick(ss.System):
+    """A brick in the plane, thrown onto one of its corners: it bounces, slides and comes to rest on both."""
+
+    mass: float = 1.0
+    corners: tuple[float, ...] = eqx.field(static=True, default=(-0.2, 0.2))
+
+    laws = (ss.Contact(e_N=0.3, friction=ss.Coulomb(0.4)),) * 2
+
+    def M(self, t, q):
+        return self.mass * jnp.diag(jnp.array([1.0, 1.0, 0.02]))
+
+    def h(self, t, q, u):
+        return self.mass * jnp.array([0.0, -9.81, 0.0])
+
+    def corner(self, q):
+        x, y, phi = q
+        a = jnp.array(self.corners)
+        return x + a * jnp.cos(phi) + 0.1 * jnp.sin(phi), y + a * jnp.sin(phi) - 0.1 * jnp.cos(phi)
+
+    def g_N(self, t, q):
+        return self.corner(q)[1]
+
+    def gamma_F(self, t, q, u):
+        return jax.jvp(lambda q: self.corner(q)[0], (q,), (u,))[1]
+
+
+def thrown(**brick):
+    return ss.simulate(
+        Brick(**brick), ss.RadauIIA(2), [0.0, 0.3, 0.2], [1.0, 0.0, -1.0], t1=1.2, rtol=1e-6, atol=1e-6, dt_zeno=1e-3
+    )
+
+
+def test_neither_the_mass_nor_the_order_of_contacts_changes_what_happens():
+    sol = thrown()
+    assert {"impact", "accumulation", "stick"} <= set(sol.events.kind)
+    for mass in (1e-6, 1e6):
+        other = thrown(mass=mass)
+        assert list(other.events.kind) == list(sol.events.kind)
+        assert list(other.events.contact) == list(sol.events.contact)
+        assert other.events.t == pytest.approx(sol.events.t, rel=1e-9)
+        assert other.P_N / mass == pytest.approx(sol.P_N, rel=1e-6, abs=1e-9)
+    swapped = thrown(corners=(0.2, -0.2))
+    assert swapped.events.t == pytest.approx(sol.events.t, rel=1e-9)
+    assert sorted(zip(swapped.events.t.round(7), swapped.events.kind, 1 - swapped.events.contact, strict=True)) == sorted(
+        zip(sol.events.t.round(7), sol.events.kind, sol.events.contact, strict=True)
+    )
+    assert swapped.q[-1] == pytest.approx(sol.q[-1], rel=1e-9)
+
+
 def test_a_run_survives_where_there_may_be_no_modes(capsys):
     """The rod slides into Painleve's singularity, where a rounding decides: it lifts off, slides on or finds no modes."""
     b = ss.benchmarks.load("painleve-rod")
@@ -149,7 +199,7 @@ def test_a_run_survives_where_there_may_be_no_modes(capsys):
     assert sol.events[0].kind in ("lift-off", "printed steps")
     assert sol.events.t[0] > 0.81454  # not before the singular point
     assert sol.g_N().min() > -1e-9
-    N = sol.forces().N
+    N = sol.forces().la_N
     assert N.min() > -1e-6 * N.max()
     if len(sol.events.of("printed steps")):
         assert "no contact modes were found at t = 0.8145" in capsys.readouterr().err
@@ -250,6 +300,8 @@ def test_t_eval_says_which_rows_to_keep():
     assert np.array_equal(sol.q, full(t)[0])
     assert sol.P_N.sum() == pytest.approx(full.P_N[full.t <= 1.5].sum())
     assert list(sol.events) == list(full.events)
+    with pytest.raises(TypeError, match=r"of a run with t_eval=\.\.\. only the rows asked for were kept"):
+        sol(0.5)
 
 
 def test_own_functions_are_located():
@@ -378,7 +430,12 @@ def test_methods_without_an_estimate_are_refused_by_name(method):
         ({"rtol": 1e-4, "t_eval": [0.5, 0.2]}, "t_eval must be times in ascending order"),
         ({"rtol": 1e-4, "t_eval": [5.0]}, "t_eval must be between t0 = 0 and t1 = 1"),
         ({"rtol": 1e-4, "events": [3]}, "events must be functions"),
-        ({"rtol": 1e-4, "max_events": 0}, "max_events must be at least 1"),
+        ({"rtol": 1e-4, "events": lambda t, q, u: q + u}, r"must return one number, got an array of shape \(1,\)"),
+        ({"rtol": 1e-4, "events": [lambda t, q, u: (q[0], u[0])]}, "must return one number, got 2 values"),
+        ({"rtol": 1e-4, "t_eval": "all"}, "t_eval must be an array of times, got 'all'"),
+        ({"rtol": 1e-4, "max_events": 0}, "max_events must be finite and positive"),
+        ({"rtol": 1e-4, "max_events": 2.5}, "max_events must be a whole number"),
+        ({"rtol": 1e-4, "max_events": "many"}, "max_events must be a number, got 'many'"),
         ({"rtol": 1e-4, "save_every": 2}, "save_every is for steps of a fixed size"),
         ({"locate": True}, "locate=True needs dt"),
     ],

@@ -58,15 +58,13 @@ class Located(NamedTuple):
             raise ValueError(f"rtol = {rtol:g} is below what double precision can do; at least 1e-14")
         _number("dt_max", dt_max, 1.0)
         _number("dt_zeno", dt_zeno, 1.0)
-        if max_events is not None and max_events < 1:
-            raise ValueError(f"max_events must be at least 1, got {max_events}")
+        if max_events is not None and (_number("max_events", max_events, 1.0) < 1 or int(max_events) != max_events):
+            raise ValueError(f"max_events must be a whole number, at least 1, got {max_events}")
         functions = (events,) if callable(events) else tuple(events)
         others = [f for f in functions if not callable(f)]
         if others:
             raise TypeError(f"events must be functions of (t, q, u), got {others[0]!r}")
-        times = None if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=float))
-        if times is not None and (times.ndim != 1 or np.any(np.diff(times) < 0) or not np.all(np.isfinite(times))):
-            raise ValueError("t_eval must be times in ascending order")
+        times = None if t_eval is None else _times(t_eval)
         return cls(rtol, atol, None if dt is None else float(dt), dt_max, dt_zeno, max_events, times, functions)
 
     def suitable(self) -> Method:
@@ -75,6 +73,15 @@ class Located(NamedTuple):
     def on(self, system: System) -> "Located":
         """A system without laws has no events: one that never comes keeps the loop simple."""
         return self._replace(events=(_never,)) if not len(system.laws) and not self.events else self
+
+    def check_events(self, t: float, q: Any, u: Any) -> None:
+        """Each function gives one number, whose sign tells on which side of the event a state is."""
+        for f in self.events:
+            name = getattr(f, "__name__", repr(f))
+            shapes = [np.shape(a) for a in jax.tree.leaves(jax.eval_shape(f, t, q, u))]
+            if shapes != [()]:
+                got = f"an array of shape {shapes[0]}" if len(shapes) == 1 else f"{len(shapes)} values"
+                raise TypeError(f"events: {name}(t, q, u) must return one number, got {got}")
 
     def check(self, method: Method) -> None:
         name, advice = type(method).__name__, "use ss.RadauIIA(stages) or ss.LobattoIIIC(stages), or a fixed dt"
@@ -123,6 +130,16 @@ def _number(name: str, value: Any, otherwise: float) -> float:
     if not (math.isfinite(number) and number > 0.0):
         raise ValueError(f"{name} must be finite and positive, got {value}")
     return number
+
+
+def _times(t_eval: Any) -> np.ndarray:
+    try:
+        times = np.atleast_1d(np.asarray(t_eval, dtype=float))
+    except (TypeError, ValueError):
+        raise TypeError(f"t_eval must be an array of times, got {t_eval!r}") from None
+    if times.ndim != 1 or np.any(np.diff(times) < 0) or not np.all(np.isfinite(times)):
+        raise ValueError("t_eval must be times in ascending order")
+    return times
 
 
 class Printed:

@@ -21,6 +21,7 @@ def run_located(
 ) -> Solution:
     """Rows from event to event; where modes cannot be decided, printed steps in between."""
     t0, t1 = times
+    asked.check_events(t0, q, u)
     asked = asked.on(system)
     control, key = asked.control(t0, t1, None if traced else max_steps), captured(system, method, *asked.events)
     if traced:
