@@ -12,6 +12,11 @@ def pick(condition: Any, a: Any, b: Any) -> Any:
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
+def either(condition: Any, a: Any, b: Any) -> Any:
+    """The same for objects that share parts, which stay as they are: static ones among them."""
+    return jax.tree.map(lambda x, y: x if x is y else jnp.where(condition, x, y), a, b)
+
+
 def held(tree: Any) -> Any:
     """The same values, which no derivative goes through."""
     return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x, tree)

@@ -6,6 +6,7 @@ taken and ends at one, which is then treated. Decisions have no derivatives; wha
 
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,6 +30,15 @@ LONGEST_SEARCH = 12  # attempts to locate an event
 PATIENCE = 12  # treatments without a step in between
 
 
+class Unless(SemismoothNewton):
+    """Solves nothing where there is no step to try."""
+
+    skipped: Array = eqx.field(kw_only=True)
+
+    def begins(self) -> Any:
+        return ~self.skipped
+
+
 class Tried(NamedTuple):
     """A step, its error, and what it hides."""
 
@@ -45,12 +55,14 @@ class Tried(NamedTuple):
 def _try(dynamics: Dynamics, method: Any, control: Control, c: Carry, plan: Plan) -> Tried:
     """(2) to (5); nothing here has derivatives."""
     dynamics, c, plan = held((dynamics, c, plan))
-    now, moved, h = plan.now, plan.moved, plan.dt
-    step = trial(method, SemismoothNewton(), dynamics, c.t, h, c.q, c.u, moved, now)
+    now, moved, h = plan.now, pick(c.stale, c.modes, plan.moved), plan.dt
+    step = trial(method, Unless(skipped=c.stale), dynamics, c.t, h, c.q, c.u, moved, now)
     times = c.t + np.append(method.tableau.c, 1.0) * h
     states = times, jnp.concatenate([step.Q, step.q[None]]), jnp.concatenate([step.U, step.u[None]])
+    states = pick(c.stale, tuple(jnp.broadcast_to(x, a.shape) for x, a in zip((c.t, c.q, c.u), states, strict=True)), states)
     zero = slack(dynamics, control, plan.modes, now)
     look = look_along(dynamics, control, c, moved, h, now, states, plan.first, zero)
+    step = step._replace(u=look.u, P=step.P + look.P)
     solved = step.ok & jnp.all(jnp.isfinite(look.u_dot))
     error = estimate(method, control, h, (c.q, c.u), step, now, look)
     fall = slopes(dynamics, moved, look.end, look.values, h)
@@ -222,6 +234,8 @@ def advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> t
         q=jnp.where(moved, out.q, c.q),
         u=jnp.where(moved, treated.u, c.u),
         modes=pick(moved, treated.modes, pick(failed, c.modes, plan.modes)),
+        now=pick(moved, tried.end, held(c.now)),
+        stale=moved & out.treats,
         fresh=jnp.where(moved, fresh, c.fresh),
         ignored=jnp.where(moved, ignored, c.ignored),
         sides=jnp.where(moved, sides, c.sides),
@@ -244,7 +258,9 @@ def advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> t
         result=RESULTS.where(out.failed, treated.result, unless(~out.lost, RESULTS.modes_undecided)),
     )
     # One more round keeps the last row with its forces.
-    return pick(c.last, c._replace(finished=jnp.asarray(True)), new), kept
+    ended, seen = c._replace(finished=jnp.asarray(True)), c._replace(now=tried.end, stale=jnp.asarray(False))
+    kept = kept._replace(keep_first=kept.keep_first & ~c.stale, keep_second=kept.keep_second & ~c.stale)
+    return pick(c.stale, seen, pick(c.last, ended, new)), kept
 
 
 def _next_length(

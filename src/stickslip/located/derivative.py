@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..derive import Dynamics
-from ..methods.given_modes import GivenModes, Instant, Trial, instant, trial
+from ..derive import Directions, Dynamics
+from ..methods.given_modes import GivenModes, Instant, Trial, instant, projected, trial
 from ..solvers import Recorded, SemismoothNewton
 from ..trees import held
 from .functions import functions
@@ -20,8 +20,9 @@ def ended(method: Any, solver: Any, control: Control, sides: Array, dynamics: Dy
     now = held(instant(dynamics, t, q, u, modes))
     moved = modes._replace(starting=jnp.zeros_like(modes.starting))
     out = trial(method, solver, dynamics, t, dt, q, u, moved, now)
-    end = instant(dynamics, t + dt, out.q, out.u, moved)
-    return (out.q, out.u, out.P), functions(dynamics, control, sides, t + dt, out.q, out.u, moved, end)
+    u_end, P = projected(dynamics, Directions.at(dynamics, t + dt, out.q), out.u, moved)
+    end = instant(dynamics, t + dt, out.q, u_end, moved)
+    return (out.q, u_end, out.P + P), functions(dynamics, control, sides, t + dt, out.q, u_end, moved, end)
 
 
 @eqx.filter_custom_jvp

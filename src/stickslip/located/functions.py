@@ -71,6 +71,8 @@ def wanted(dynamics: Dynamics, control: Control, sides: Array) -> Bool[Array, " 
 class Look(NamedTuple):
     """What a step hides."""
 
+    u: Float[Array, " nu"]  # of the end, projected
+    P: Float[Array, " n_y"]  # with this percussion
     q_dot: Float[Array, "s+1 nq"]  # of the stages and of the end
     u_dot: Float[Array, "s+1 nu"]
     end: Instant
@@ -110,6 +112,8 @@ class _Root(NamedTuple):
 
 class _Looking(NamedTuple):
     k: Int[Array, ""]
+    u: Array  # of the end
+    P: Array
     q_dot: Array
     u_dot: Array
     end: Instant
@@ -128,12 +132,14 @@ def look_along(
     """Accelerations of the stages and of the end; the functions along the dense output, and their first root (5).
 
     ``states``: t, q, u of the stages and of the end; ``first``: the functions at the start. What is expensive, an instant
-    and its functions, stands in one loop and is compiled once.
+    and its functions, stands in one loop and is compiled once; so the end is projected here too, and the state reached is
+    looked at, as if it were the end, after something has happened there.
     """
-    stages, count = states[0].shape[0], len(SAMPLES)
-    a, last = dense.End.of(dynamics, c.t, c.q, c.u, now.u_dot), stages + count - 2
+    stages, count = states[0].shape[0] - 1, len(SAMPLES)
+    end = stages + 1  # after the stages the projection, then the end itself
+    a, last = dense.End.of(dynamics, c.t, c.q, c.u, now.u_dot), end + count - 1
     armed, grid = ~c.ignored & wanted(dynamics, control, c.sides), jnp.asarray(np.append(0.0, SAMPLES))
-    rows, places = np.arange(count + 1)[:, None], np.arange(stages)[:, None]
+    rows, places = np.arange(count + 1)[:, None], np.arange(stages + 1)[:, None]
 
     def crossed(values):
         """Where functions are negative that were positive before; row 0 is the start."""
@@ -142,18 +148,19 @@ def look_along(
         return (values < -slack) & before & armed
 
     def go_on(s: _Looking):
-        return s.k <= jnp.where(s.found, last + REFINEMENTS, last)
+        return s.k <= jnp.where(c.stale, end, jnp.where(s.found, last + REFINEMENTS, last))
 
     def look(s: _Looking) -> _Looking:
         """First the stages and the end, then samples but for the last, which is the end, then a root between two of them."""
-        staging, sampling = s.k < stages, s.k <= last
-        sample = jnp.clip(s.k - stages, 0, count - 1)
+        staging, sampling, projects, at_end = s.k <= end, s.k <= last, s.k == stages, s.k == end
+        sample = jnp.clip(s.k - end - 1, 0, count - 1)
         x = jnp.where(sampling, jnp.asarray(SAMPLES)[sample], s.root.place)
         between = c.t + x * dt, dense.positions(x, dt, a, s.b), dense.velocities(x, dt, a, s.b)
-        t, q, u = pick(staging, tuple(row[jnp.minimum(s.k, stages - 1)] for row in states), between)
-        here = instant(dynamics, t, q, u, modes)
+        t, q, u = pick(staging, tuple(row[jnp.minimum(s.k, stages)] for row in states), between)
+        u = jnp.where(at_end, s.u, u)
+        here = instant(dynamics, t, q, u, modes, projects)
         value = functions(dynamics, control, c.sides, t, q, u, modes, here)
-        at_end = s.k == stages - 1
+        place = jnp.where(projects, -1, jnp.where(at_end, stages, s.k))
         row = jnp.where(at_end, count, jnp.where(staging | ~sampling, -1, sample + 1))
         values = jnp.where(rows == row, value, s.values)
 
@@ -169,19 +176,24 @@ def look_along(
         refined = pick(sampling, s.root, s.root.refined(x, value[s.which]))
         root, which, found = jax.lax.cond(s.k == last, begin, lambda: (refined, s.which, s.found))
         return _Looking(
-            s.k + 1, jnp.where(places == s.k, here.q_dot, s.q_dot), jnp.where(places == s.k, here.u_dot, s.u_dot),
+            s.k + 1, jnp.where(projects, u + here.at.L @ here.la, s.u), jnp.where(projects, here.la, s.P),
+            jnp.where(places == place, here.q_dot, s.q_dot), jnp.where(places == place, here.u_dot, s.u_dot),
             pick(at_end, here, s.end), pick(at_end, dense.End.of(dynamics, t, q, u, here.u_dot), s.b), values,
-            jnp.where(s.k == stages + AT_QUARTER, here.u_dot, s.quarter), root, which, found,
+            jnp.where(s.k == end + 1 + AT_QUARTER, here.u_dot, s.quarter), root, which, found,
         )  # fmt: skip
 
     zero, none = jnp.zeros(()), jnp.asarray(0)
+    begin_at = jnp.where(c.stale, end, 0)
     values = jnp.concatenate([first[None], jnp.zeros((count, first.shape[0]))])
     start = _Looking(
-        none, jnp.zeros((stages, dynamics.nq)), jnp.zeros((stages, dynamics.nu)), now, a, values, jnp.zeros_like(now.u_dot),
+        begin_at, c.u, jnp.zeros(dynamics.n_y), jnp.zeros((stages + 1, dynamics.nq)), jnp.zeros((stages + 1, dynamics.nu)),
+        now, a, values, jnp.zeros_like(now.u_dot),
         _Root(zero, zero, zero, zero, none), none, jnp.asarray(False),
     )  # fmt: skip
     s = jax.lax.while_loop(go_on, look, start)
     never = ~jnp.any(s.values[1:] > 0.0, axis=0)
     stuck = jnp.any(armed & c.fresh & (s.values[-1] < -slack) & never)
     over = crossed(s.values)
-    return Look(s.q_dot, s.u_dot, s.end, s.values[1:], s.quarter, s.found, s.root.place, s.which, jnp.any(over[0]), stuck)
+    return Look(
+        s.u, s.P, s.q_dot, s.u_dot, s.end, s.values[1:], s.quarter, s.found, s.root.place, s.which, jnp.any(over[0]), stuck
+    )

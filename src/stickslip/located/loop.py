@@ -45,7 +45,7 @@ def first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Ar
         modes.stick, now.u_dot, now.u_dot, iterations, jnp.zeros(untouched.shape[0] + 1, dtype=int),
     )  # fmt: skip
     return Carry(
-        t0, q, u, modes, untouched, untouched, sides, length, (nan, nan), length,
+        t0, q, u, modes, now, no, untouched, untouched, sides, length, (nan, nan), length,
         Search(no, zero, jnp.zeros(()), jnp.zeros(()), zero, jnp.zeros(()), jnp.zeros(())), jnp.full(CHATTER, -jnp.inf),
         jnp.concatenate([arrive, others]), jnp.asarray(True), zero, row, zero, zero, zero, jnp.asarray(jnp.inf), iterations,
         no, no, RESULTS.successful,

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from ..derive import Dynamics
-from ..methods.given_modes import GivenModes, Instant, carried, instant
+from ..methods.given_modes import GivenModes, Instant, carried
 from ..trees import held, pick
+from . import derivative
 from .functions import functions
 from .state import TINY, Carry, Control
 from .treatment import lowest_bounce
@@ -34,7 +35,7 @@ def planned(dynamics: Dynamics, control: Control, c: Carry) -> Plan:
     stops = jnp.asarray(dynamics.system.switching_times, dtype=float).reshape(-1)
     reachable = (stops > c.t + 1e-12 * control.dt_max) & (stops < control.t1)
     stop = held(jnp.minimum(control.t1, jnp.min(jnp.where(reachable, stops, jnp.inf), initial=jnp.inf)))
-    now = instant(dynamics, c.t, c.q, c.u, c.modes)
+    now = derivative.again((dynamics, c.t, c.q, c.u, c.modes), held(c.now))
     modes, shorter = _stop_in_space(dynamics, control, c.modes, now, c.length)
     modes, searching, rest = pick(c.search.on, c.modes, modes), c.search.on, held(stop - c.t)
     shorter = jnp.minimum(shorter, _flight(dynamics, *held((c, now))))

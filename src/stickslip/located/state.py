@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ..methods.given_modes import GivenModes
+from ..methods.given_modes import GivenModes, Instant
 
 TOGETHER = 1e-9  # of the step size: events so close are one
 TINY = 1e-9  # of the step size: a mode that does not hold for longer is wrong
@@ -70,6 +70,8 @@ class Carry(NamedTuple):
     q: Array
     u: Array
     modes: GivenModes
+    now: Instant  # of this state in these modes,
+    stale: Bool[Array, ""]  # unless something has happened there: then the next attempt only looks at it anew
     fresh: Bool[Array, " functions"]  # zero at the state reached: says nothing yet
     ignored: Bool[Array, " functions"]  # negative, but redundant contacts can bear it
     sides: Float[Array, " users"]  # the sign of a user's function

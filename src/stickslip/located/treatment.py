@@ -16,7 +16,8 @@ from ..methods.base import Method, impact_problem
 from ..methods.given_modes import GivenModes, Instant, carried, projected
 from ..results import RESULTS, first_failure, unless
 from ..scales import QUIET
-from ..trees import held
+from ..solvers import Solve, VelocityProblem
+from ..trees import either, held, pick
 from .state import Control
 
 
@@ -102,64 +103,79 @@ def _decide(
 ) -> Treated:
     """Impacts and the end of slip: forces jump, and so may any mode."""
     laws, set_, modes, W = dynamics.laws, dynamics.laws.set, at.modes, now.at
-    ending = _accumulates(dynamics, control, at, now, what.arrive)
-    impact = _Impact.of(dynamics, method, at, what, now, ending)
-    # A constant reservoir has no share in an impact: what it did it does.
-    still = jnp.where(
-        impact.happens & ~laws.constant, impact.slow, jnp.where(start, impact.slow, modes.stick) | what.stopped
-    )
-    still = still & carried(dynamics, impact.bears)
-    gamma_F = dynamics.split(W.velocities(impact.u)).F
-    clamped = slip_modes(dynamics, impact.bears, still, jnp.zeros_like(still), set_.direction(gamma_F))
-    u, _ = projected(dynamics, W, impact.u, clamped)
-
-    # the inclusion on acceleration level
+    ending, none = _accumulates(dynamics, control, at, now, what.arrive), jnp.zeros(dynamics.n_y)
+    touching, happens = what.arrive | ending.near | modes.closed, jnp.any(what.arrive)
+    impact = _impact(dynamics, at, what, now, ending, touching)
     jumps = jnp.size(jnp.asarray(dynamics.system.switching_times)) > 0  # then h is not what it was before
-    k = dynamics.k(at.t, at.q, u) if dynamics.h_of_u or jumps else now.k
-    rest = dynamics.acceleration_rest(at.t, at.q, u)
-    problem = acceleration_problem(dynamics, W, k, rest, u, impact.bears, still)
-    out = method.solver.solve(problem, k, jnp.zeros(dynamics.n_y))
-    acceleration = dynamics.split(W.W.T @ out.x + rest)
+
+    def after(out: Solve) -> _Bearing:
+        """What bears the impact, and does not slip after it; without one what was closed, and did not."""
+        u, P = jnp.where(happens, out.x, at.u), jnp.where(happens, out.y, 0.0)
+        rates = dynamics.split(W.velocities(u))
+        zero = dynamics.split(QUIET * W.scales(jnp.abs(at.u) + jnp.abs(u)).cancelling(P) + 2.0 * out.tolerance)
+        rests = (jnp.abs(rates.N) <= zero.N) | ending.endless
+        bears = jnp.where(happens, touching & rests, modes.closed)
+        slow = set_.norm(rates.F) <= jnp.where(ending.endless & happens, ending.speed, set_.largest(zero.F))
+        # A constant reservoir has no share in an impact: what it did it does.
+        still = jnp.where(happens & ~laws.constant, slow, jnp.where(start, slow, modes.stick) | what.stopped)
+        still = still & carried(dynamics, bears)
+        clamped = slip_modes(dynamics, bears, still, jnp.zeros_like(still), set_.direction(rates.F))
+        return _Bearing(projected(dynamics, W, u, clamped)[0], P, bears, still, unless(~happens, out.result))
+
+    def solve(level: Array, known: _Bearing) -> tuple[_Bearing, _Forced]:
+        """First the impact, then the inclusion on acceleration level: one problem after the other, compiled once."""
+        u = known.u
+        k = dynamics.k(at.t, at.q, u) if dynamics.h_of_u or jumps else now.k
+        rest = dynamics.acceleration_rest(at.t, at.q, u)
+        inclusion = acceleration_problem(dynamics, W, k, rest, u, known.bears, known.still)
+        problem, guess = either(level == 0, (impact, at.u), (inclusion, k))
+        out = method.solver.solve(problem, guess, none)
+        return pick(level == 0, after(out), known), _Forced(out, k, rest)
+
+    unknown = _Bearing(at.u, none, modes.closed, modes.stick, RESULTS.successful)
+    known, of_levels = jax.lax.scan(lambda known, level: solve(level, known), unknown, jnp.arange(2))
+    out, k, rest = jax.tree.map(lambda a: a[-1], of_levels)
+    u, acceleration = known.u, dynamics.split(W.W.T @ out.x + rest)
     scales = W._replace(chi=rest).scales(jnp.abs(k) + jnp.abs(out.x))
     quiet = dynamics.split(QUIET * scales.cancelling(out.y) + 2.0 * out.tolerance)
-    closed = impact.bears & (jnp.abs(acceleration.N) <= quiet.N)
-    stick = still & laws.of_balls(closed) & (set_.norm(acceleration.F) <= set_.largest(quiet.F))
-    starting = still & ~stick
+    closed = known.bears & (jnp.abs(acceleration.N) <= quiet.N)
+    stick = known.still & laws.of_balls(closed) & (set_.norm(acceleration.F) <= set_.largest(quiet.F))
+    starting = known.still & ~stick
     moving = jnp.where(set_.expand(starting), acceleration.F, dynamics.split(W.velocities(u)).F)
     new = slip_modes(dynamics, closed, stick, starting, set_.direction(moving))
     contacts, balls = _kinds(dynamics, modes, new, what, now, ending)
     code = _code(contacts, balls, jnp.where(what.users, EVENT, 0), jump)
-    return Treated(u, impact.P, new, code, first_failure(impact.result, out.result), impact.happens)
+    return Treated(u, known.P, new, code, first_failure(known.result, out.result), happens)
 
 
-class _Impact(NamedTuple):
-    """Newton's impact law for all that arrive; what is closed bears it."""
+class _Bearing(NamedTuple):
+    """After an impact, if there was one."""
 
-    happens: Bool[Array, ""]
     u: Float[Array, " nu"]
     P: Float[Array, " n_y"]
-    bears: Bool[Array, " n_N"]  # contacts that are closed and at rest then
-    slow: Bool[Array, " n_balls"]  # balls that do not slip then
+    bears: Bool[Array, " n_N"]  # contacts that are closed and at rest
+    still: Bool[Array, " n_balls"]  # balls that do not slip
     result: Any
 
-    @classmethod
-    def of(
-        cls, dynamics: Dynamics, method: Method, at: Before, what: Flags, now: Instant, ending: "Accumulation"
-    ) -> "_Impact":
-        laws, set_, rates, none = dynamics.laws, dynamics.laws.set, dynamics.split(now.rates), jnp.zeros(dynamics.n_y)
-        touching, happens = what.arrive | ending.near | at.modes.closed, jnp.any(what.arrive)
-        bouncing = dynamics.rows.join(
-            jnp.zeros_like(rates.g), jnp.zeros_like(rates.gamma), jnp.where(what.arrive & ~ending.quick, rates.N, 0.0),
-            jnp.where(set_.expand(laws.of_balls(touching, False)), rates.F, 0.0),
-        )  # fmt: skip
-        out = method.solver.solve(impact_problem(dynamics, now.at, at.u, bouncing, touching, none, 0.0), at.u, none)
-        u, P = jnp.where(happens, out.x, at.u), jnp.where(happens, out.y, 0.0)
-        after = dynamics.split(now.at.velocities(u))
-        zero = dynamics.split(QUIET * now.at.scales(jnp.abs(at.u) + jnp.abs(u)).cancelling(P) + 2.0 * out.tolerance)
-        rests = (jnp.abs(after.N) <= zero.N) | ending.endless
-        bears = jnp.where(happens, touching & rests, at.modes.closed)
-        slow = set_.norm(after.F) <= jnp.where(ending.endless & happens, ending.speed, set_.largest(zero.F))
-        return cls(happens, u, P, bears, slow, unless(~happens, out.result))
+
+class _Forced(NamedTuple):
+    """A solution of the inclusion, and what it was made of."""
+
+    out: Solve
+    k: Float[Array, " nu"]
+    rest: Float[Array, " n_y"]
+
+
+def _impact(
+    dynamics: Dynamics, at: Before, what: Flags, now: Instant, ending: "Accumulation", touching: Array
+) -> VelocityProblem:
+    """Newton's impact law for all that arrive; what is closed bears it."""
+    laws, set_, rates, none = dynamics.laws, dynamics.laws.set, dynamics.split(now.rates), jnp.zeros(dynamics.n_y)
+    bouncing = dynamics.rows.join(
+        jnp.zeros_like(rates.g), jnp.zeros_like(rates.gamma), jnp.where(what.arrive & ~ending.quick, rates.N, 0.0),
+        jnp.where(set_.expand(laws.of_balls(touching, False)), rates.F, 0.0),
+    )  # fmt: skip
+    return impact_problem(dynamics, now.at, at.u, bouncing, touching, none, 0.0)
 
 
 def _kinds(

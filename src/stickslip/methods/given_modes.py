@@ -26,7 +26,7 @@ from ..results import RESULTS
 from ..rows import StageLayout
 from ..sets import Balls
 from ..solvers import Inclusions, Solve, Solver
-from ..trees import held
+from ..trees import held, pick
 from .spatial_friction import Modes, StagewiseInclusions
 from .stages import MotionInverse, Stages, each, levers, stage_inclusions
 
@@ -161,12 +161,15 @@ class Instant(NamedTuple):
     unique: Bool[Array, ""]  # whether la is
 
 
-def instant(dynamics: Dynamics, t, q: Array, u: Array, modes: GivenModes) -> Instant:
-    """Accelerations and forces: closed gaps and sticking balls have no acceleration, slipping ones their friction."""
+def instant(dynamics: Dynamics, t, q: Array, u: Array, modes: GivenModes, projects: Any = False) -> Instant:
+    """Accelerations and forces: closed gaps and sticking balls have no acceleration, slipping ones their friction.
+
+    Where it ``projects``, la is the percussion of (4.103) instead, which takes velocities away: the same equations.
+    """
     at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     k, rates, zeta = force[:, 0], at.velocities(u), dynamics.acceleration_rest(t, q, u)
-    free = at.W.T @ k + zeta
-    la, unique = Affine.of(dynamics, at, free, modes, dynamics.split(rates).F, 1.0).solve(dynamics.n_y > dynamics.nu)
+    free, duration = pick(projects, (rates, 0.0), (at.W.T @ k + zeta, 1.0))
+    la, unique = Affine.of(dynamics, at, free, modes, dynamics.split(rates).F, duration).solve(dynamics.n_y > dynamics.nu)
     u_dot = k + at.L @ la
     return Instant(dynamics.q_dot(t, q, u), u_dot, la, rates, at.W.T @ u_dot + zeta, at, k, unique)
 
@@ -182,7 +185,7 @@ class Trial(NamedTuple):
     """A step that may yet be rejected."""
 
     q: Float[Array, " nq"]
-    u: Float[Array, " nu"]
+    u: Float[Array, " nu"]  # of the last stage, until it is projected
     P: Float[Array, " n_y"]
     Q: Float[Array, "s nq"]
     U: Float[Array, "s nu"]
@@ -196,17 +199,9 @@ class Trial(NamedTuple):
 
 
 def trial(
-    method: Any,
-    solver: Solver,
-    dynamics: Dynamics,
-    t,
-    dt,
-    q: Array,
-    u: Array,
-    modes: GivenModes,
-    now: Instant,
+    method: Any, solver: Solver, dynamics: Dynamics, t, dt, q: Array, u: Array, modes: GivenModes, now: Instant
 ) -> Trial:
-    """A step of dt from an instant."""
+    """A step of dt from an instant, up to the projection of its end."""
     tableau = method.tableau
     s, D, constrained = tableau.stages, np.linalg.inv(tableau.A), tuple(range(tableau.stages))
     A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
@@ -226,7 +221,4 @@ def trial(
     y = (duration * now.la).reshape(-1)
     first = solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y, 0)
     Q, U = stages.split_motion(first.x)
-    q1 = dynamics.normalize(Q[-1])
-    end = Directions.at(dynamics, t + dt, q1)
-    u1, P = projected(dynamics, end, U[-1], modes)
-    return Trial(q1, u1, stages.by_stage(first.y)[-1] + P, Q, U, first, motion)
+    return Trial(dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1], Q, U, first, motion)

@@ -190,14 +190,19 @@ class SemismoothNewton(Solver):
             dy = problem.newton_step(at, held.X, held.S)
             return _State(at, first, s, e, c.k + 1, held, held.X @ dy, dy, fresh, settled, last, stuck, go_on)
 
-        n, yes, no, open_ = y.shape[0], jnp.asarray(True), jnp.asarray(False), problem.inclusions.none_active()
+        n, no, open_ = y.shape[0], jnp.asarray(False), problem.inclusions.none_active()
         nothing = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation)
         at = blank(jax.eval_shape(lambda: evaluate(problem, x, y, attempt, anchor)))._replace(x=x, y=y)
         rows, infinite = jnp.zeros_like(at.rows), jnp.asarray(jnp.inf)
         begin = _State(
-            at, rows, rows, infinite, jnp.asarray(0), nothing, jnp.zeros_like(x), jnp.zeros_like(y), no, no, no, no, yes
-        )
+            at, rows, rows, infinite, jnp.asarray(0), nothing, jnp.zeros_like(x), jnp.zeros_like(y), no, no, no, no,
+            jnp.asarray(self.begins()),
+        )  # fmt: skip
         return jax.lax.while_loop(lambda c: c.go_on, step, begin)
+
+    def begins(self) -> Any:
+        """Whether there is anything to solve; if not, the guess comes back as not solved."""
+        return True
 
     @staticmethod
     def _hopeless(problem: Problem, k: Array, e: Array, e_before: Array) -> Array:
