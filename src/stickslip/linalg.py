@@ -8,13 +8,20 @@ where a step puts rows in order it concatenates and gathers.)
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 SMALL = 64
+
+
+def _by_platform(*args: Array, cpu: Callable, default: Callable) -> Any:
+    """As `jax.lax.platform_dependent`; where there is only a CPU the other way need not be traced."""
+    if jax.default_backend() == "cpu":
+        return cpu(*args)
+    return jax.lax.platform_dependent(*args, cpu=cpu, default=default)
 
 
 def matmul(A: Float[Array, "m n"], B: Float[Array, "n k"]) -> Float[Array, "m k"]:
@@ -39,7 +46,7 @@ def columns(f: Callable[..., Array], *X: Float[Array, "_ n"]) -> Float[Array, "_
 
     if X[0].shape[1] < 8:
         return together(*X)
-    return jax.lax.platform_dependent(*X, cpu=one_by_one, default=together)
+    return _by_platform(*X, cpu=one_by_one, default=together)
 
 
 def _eliminate(A: Array, B: Array, pivot_row) -> Array:
@@ -88,7 +95,7 @@ def solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n k"]
         return B
     if A.shape[0] > SMALL:
         return jnp.linalg.solve(A, B)
-    return jax.lax.platform_dependent(A, B, cpu=by_elimination, default=jnp.linalg.solve)
+    return _by_platform(A, B, cpu=by_elimination, default=jnp.linalg.solve)
 
 
 class Eliminated(NamedTuple):
@@ -173,7 +180,7 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
     if n > SMALL:
         T, rows, solved = by_library(A, needed)
     else:
-        T, rows, solved = jax.lax.platform_dependent(A, needed, cpu=in_place, default=by_library)
+        T, rows, solved = _by_platform(A, needed, cpu=in_place, default=by_library)
     return Eliminated(T, rows, needed | solved, solved, scale)
 
 
@@ -200,7 +207,7 @@ def spd_solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n
 
     if A.shape[0] > SMALL:
         return by_cholesky(A, B)
-    return jax.lax.platform_dependent(A, B, cpu=by_elimination, default=by_cholesky)
+    return _by_platform(A, B, cpu=by_elimination, default=by_cholesky)
 
 
 def basic_solution(A: Float[Array, "n n"], B: Float[Array, "n k"], rtol: float = 1e-11) -> Float[Array, "n k"]:

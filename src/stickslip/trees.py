@@ -1,9 +1,11 @@
 """What loops and derivatives ask of trees again and again."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.extend
 import jax.numpy as jnp
 
 
@@ -30,3 +32,14 @@ def strong(tree: Any) -> Any:
 def blank(shapes: Any) -> Any:
     """Zeros, from what `jax.eval_shape` gives."""
     return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+
+
+class Traced:
+    """A function that Python runs through once, to be used several times with arguments of the same shapes."""
+
+    def __init__(self, f: Callable[..., Any], *like: Any) -> None:
+        closed, self.shapes = jax.make_jaxpr(f, return_shape=True)(*like)
+        self.jaxpr, self._call = closed.jaxpr, jax.extend.core.jaxpr_as_fun(closed)
+
+    def __call__(self, *args: Any) -> Any:
+        return jax.tree.unflatten(jax.tree.structure(self.shapes), self._call(*jax.tree.leaves(args)))

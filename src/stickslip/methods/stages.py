@@ -27,6 +27,7 @@ from ..linalg import columns, matmul, solve
 from ..rows import StageLayout
 from ..scales import Scales
 from ..solvers import Inclusions, Problem, ProxParameters
+from ..trees import Traced
 from .base import on_position_level
 
 SHORT = 150  # equations; a longer function is compiled once for all stages
@@ -38,10 +39,10 @@ def each(f, *rows: Array):
     A short f is written out for every stage, which runs fastest. A long one is a loop: written out it would take that much
     longer to compile.
     """
-    first = [row[0] for row in rows]
-    if rows[0].shape[0] > 1 and _length(jax.make_jaxpr(f)(*first).jaxpr) > SHORT:
-        return jax.lax.map(lambda row: f(*row), rows)
-    outs = [f(*(row[i] for row in rows)) for i in range(rows[0].shape[0])]
+    once = Traced(f, *(row[0] for row in rows))
+    if rows[0].shape[0] > 1 and _length(once.jaxpr) > SHORT:
+        return jax.lax.map(lambda row: once(*row), rows)
+    outs = [once(*(row[i] for row in rows)) for i in range(rows[0].shape[0])]
     return jax.tree.map(lambda *a: jnp.stack(a), *outs)
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool
 
 from ..laws import ActiveSet
 from ..results import RESULTS, unless
-from ..trees import blank
+from ..trees import Traced, blank
 from .base import Solver
 from .problem import Anchor, Point, Problem, Solve
 
@@ -157,6 +157,11 @@ class SemismoothNewton(Solver):
         helped = forced if anchor is None else forced | jnp.any(anchor.stiffness > 0.0)  # must be judged without the help
         null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
 
+        def evaluated(linearisation: Any, x: Array, y: Array, way: Array | None) -> Point:
+            return evaluate(problem.using(linearisation), x, y, way, anchor)
+
+        look = Traced(evaluated, problem.linearisation, x, y, attempt)
+
         def factor(at: Point, held: _Held, again: Array) -> _Held:
             linearisation = held.linearisation
             if linearisation is not None:
@@ -173,7 +178,7 @@ class SemismoothNewton(Solver):
             # Evaluated here only, also the guess: what is large is compiled once.
             guess, held = c.k == 0, c.held
             way = None if attempt is None else jnp.where(guess, attempt, 0)
-            at = evaluate(problem.using(held.linearisation), c.at.x + c.dx, c.at.y + c.dy, way, anchor)
+            at = look(held.linearisation, c.at.x + c.dx, c.at.y + c.dy, way)
             first = jnp.where(guess, self._first(at, guided), c.first)
             s, e = error(at, first)
             same, fell = same_modes(at.active, held.active), e / c.e
@@ -192,7 +197,7 @@ class SemismoothNewton(Solver):
 
         n, no, open_ = y.shape[0], jnp.asarray(False), problem.inclusions.none_active()
         nothing = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation)
-        at = blank(jax.eval_shape(lambda: evaluate(problem, x, y, attempt, anchor)))._replace(x=x, y=y)
+        at = blank(look.shapes)._replace(x=x, y=y)
         rows, infinite = jnp.zeros_like(at.rows), jnp.asarray(jnp.inf)
         begin = _State(
             at, rows, rows, infinite, jnp.asarray(0), nothing, jnp.zeros_like(x), jnp.zeros_like(y), no, no, no, no,
