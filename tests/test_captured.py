@@ -5,6 +5,7 @@ import sys
 import types
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -191,3 +192,30 @@ def test_nothing_in_a_cache_can_stop_an_import(tmp_path, content):
     code = "import stickslip as ss; print(ss.benchmarks.load('bouncing-ball').t1)"
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("how", ["dt", "stepsize", "rtol"])
+def test_a_long_run_compiles_its_steps_once(kind, how, caplog):
+    """Also where a run has several chunks: the state that one leaves must look like the one with which it began."""
+    method = REGISTRY[kind]()
+    if how == "rtol" and not isinstance(method, ss.RadauIIA):
+        pytest.skip("no error estimate")
+    if how == "stepsize" and kind != "rattle":
+        pytest.skip("one method shows it")
+
+    class Free(Pushed):  # a class of its own: nothing is compiled yet
+        pass
+
+    steps = {
+        "dt": {"dt": 1e-3},
+        "stepsize": {"stepsize": ss.SwitchingPoints(1e-3, 1e-3)},
+        "rtol": {"rtol": 1e-6, "dt_max": 1e-3},
+    }[how]
+    jax.config.update("jax_log_compiles", True)  # for all threads
+    try:
+        with caplog.at_level("WARNING"):
+            sol = ss.simulate(Free(), method, [0.0, 0.0], [1.0, 0.0], t1=1.5, **steps)
+    finally:
+        jax.config.update("jax_log_compiles", False)
+    assert len(sol.t) > 1400
+    assert caplog.text.count("Finished XLA compilation of jit(chunk)") == 1

@@ -65,10 +65,12 @@ def test_any_combination_runs(name, parts):
     else:
         assert sol.u[-1, 2] == pytest.approx(-pull * t1, abs=1e-9)
     assert sol.u[-1, 1] == pytest.approx(0.0, abs=1e-10)
-    forces = sol.forces()
-    assert forces.la_N.shape == sol.P_N.shape
-    assert np.isfinite(forces.u_dot).all()
-    assert ss.initial_state(system, q0, u0).u_dot[2] == pytest.approx(-10.0 + (0.5 if "E" in parts else 0.0))
+    if name in ("rattle", "moreau"):  # forces come from the states, or from the percussions of velocity level
+        forces = sol.forces()
+        assert forces.la_N.shape == sol.P_N.shape
+        assert np.isfinite(forces.u_dot).all()
+    if name == "rattle":
+        assert ss.initial_state(system, q0, u0).u_dot[2] == pytest.approx(-10.0 + (0.5 if "E" in parts else 0.0))
     if parts == "" or (name, parts) == ("rattle", "vNF"):
         batch = jax.vmap(lambda z: ss.simulate(system, REGISTRY[name](), jnp.array([0.0, 0.0, z]), u0, t1=0.1, dt=1e-2).q)(
             jnp.array([0.3, 0.4])

@@ -13,7 +13,7 @@ from .derive import Dynamics
 from .methods.base import Method, Step, result_of
 from .results import RESULTS, first_failure, unless
 from .system import System
-from .trees import held, pick, strong
+from .trees import as_carry, held, pick, strong
 from .validate import start_is_consistent, start_values
 
 CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
@@ -158,7 +158,7 @@ def begin(
     dynamics = Dynamics.of(system, clock.t0, q, u)
     start = _start(dynamics, method, clock, q, u)
     forces = first_forces(dynamics, method, start.memory)
-    return strong(dynamics), strong(start), start_values(dynamics, clock.t0, q, u), forces
+    return strong(dynamics), as_carry(start), start_values(dynamics, clock.t0, q, u), forces
 
 
 @compiled

@@ -33,7 +33,7 @@ from .loop import CHUNK, Row, empty_row, first_forces, row_of
 from .methods.base import Method, Tolerances, discrete_state
 from .results import RESULTS, unless
 from .system import System
-from .trees import blank, held, pick, strong
+from .trees import as_carry, blank, held, pick, strong
 from .validate import start_is_consistent, start_values
 
 EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
@@ -244,7 +244,7 @@ def _loop(
 def begin(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, key: str):
     dynamics = Dynamics.of(system, t0, q, u)
     carry, forces = _first(dynamics, method, control, t0, t1, q, u)
-    return strong(dynamics), strong(carry), start_values(dynamics, t0, q, u), forces
+    return strong(dynamics), as_carry(carry), start_values(dynamics, t0, q, u), forces
 
 
 @compiled

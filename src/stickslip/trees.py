@@ -29,6 +29,11 @@ def strong(tree: Any) -> Any:
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype) if isinstance(x, jax.Array) else x, tree)
 
 
+def as_carry(tree: Any) -> Any:
+    """What a loop begins with, as it will leave it: a Python number among arrays would make a second program too."""
+    return strong(jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, bool | int | float) else x, tree))
+
+
 def blank(shapes: Any) -> Any:
     """Zeros, from what `jax.eval_shape` gives."""
     return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)

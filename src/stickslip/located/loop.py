@@ -15,7 +15,7 @@ from ..methods.base import Method
 from ..methods.given_modes import instant
 from ..results import RESULTS, unless
 from ..system import System
-from ..trees import held, strong
+from ..trees import as_carry, held, strong
 from ..validate import start_is_consistent, start_values
 from .attempt import advance
 from .error import first_length, weights
@@ -83,7 +83,7 @@ def _loop(dynamics: Dynamics, method: Method, control: Control, c: Carry, length
 def begin(system: System, method: Method, control: Control, t0, q: Array, u: Array, key: str):
     dynamics = Dynamics.of(system, t0, q, u)
     start = first(dynamics, method, control, t0, q, u)
-    return strong(dynamics), strong(start), start_values(dynamics, t0, q, u), dynamics.laws
+    return strong(dynamics), as_carry(start), start_values(dynamics, t0, q, u), dynamics.laws
 
 
 @compiled
