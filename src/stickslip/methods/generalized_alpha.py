@@ -104,13 +104,17 @@ class GeneralizedAlpha(Method):
     def init(self, dynamics, t, q, u, dt):
         alpha_m, alpha_f, _, _ = self.coefficients
         closed, may_stick = contact_state(dynamics, t, q, u)
-        now = acceleration_level(dynamics, t, q, u, closed, may_stick)
-        # where the auxiliary variables live
-        s = (alpha_m - alpha_f) * dt
-        q_dot = dynamics.q_dot(t, q, u)
-        _, q_ddot = jax.jvp(dynamics.q_dot, (jnp.asarray(t), q, u), (jnp.ones(()), q_dot, now.x))
-        moved = t + s, q + s * q_dot + s**2 / 2 * q_ddot, u + s * now.x
-        then = acceleration_level(dynamics, *moved, closed, may_stick)
+        s = (alpha_m - alpha_f) * dt  # where the auxiliary variables live
+
+        def look(state, _):
+            """Accelerations of a state, and that to which they lead in s: one solve in the program, not two."""
+            out, (t, q, u) = acceleration_level(dynamics, *state, closed, may_stick), state
+            q_dot = dynamics.q_dot(t, q, u)
+            _, q_ddot = jax.jvp(dynamics.q_dot, state, (jnp.ones(()), q_dot, out.x))
+            return (t + s, q + s * q_dot + s**2 / 2 * q_ddot, u + s * out.x), out
+
+        _, both = jax.lax.scan(look, (jnp.asarray(t, dtype=float), q, u), length=2)
+        now, then = (jax.tree.map(lambda a, i=i: a[i], both) for i in range(2))
         usable = then.result == RESULTS.successful
         at, k, *_ = Situation.of(dynamics, t, q, u)
         scales = at.scales(jnp.abs(u) + dt * jnp.abs(k))
