@@ -255,7 +255,7 @@ def orders() -> None:
         reference = end(precise(system, q0, u0, t1))
         for s, asked in stages.items():
             errors = []
-            for k in range(6):
+            for k in range(8):
                 sol = ss.simulate(system, ss.RadauIIA(s), q0, u0, t1=t1, dt=dt / 2**k, locate=True)
                 errors.append(deviation(end(sol), reference))
             slopes = [math.log2(a / b) for a, b in itertools.pairwise(errors) if b > 1e-12]

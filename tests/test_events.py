@@ -49,6 +49,17 @@ def test_the_order_holds_through_stick_and_slip():
     assert [e.kind for e in runs[0].events] == ["slip", "stick", "slip", "stick"]
 
 
+def test_a_ball_in_space_goes_from_rolling_to_sliding_without_losing_the_order():
+    """There slip has no direction, its rate is zero and friction turns at once."""
+    make, _, _ = figures.ORDERS["ball that rolls, then slides"]
+    system, q0, u0, t1 = make()
+    runs = [ss.simulate(system, ss.RadauIIA(2), q0, u0, t1=t1, dt=dt, locate=True) for dt in (0.05, 0.025, 1.5625e-3)]
+    for sol in runs:
+        assert [e.kind for e in sol.events] == ["slip"]
+    errors = [np.abs(sol.q[-1] - runs[-1].q[-1]).max() for sol in runs[:2]]
+    assert math.log2(errors[0] / errors[1]) > 2.8
+
+
 @pytest.mark.parametrize("method", [ss.RadauIIA(3), ss.RadauIIA(4), ss.RadauIIA(5), ss.LobattoIIIC(3)], ids=str)
 def test_errors_follow_the_tolerance(method):
     times = ss.benchmarks.load("impact-oscillator").reference["impact_times"]

@@ -6,7 +6,6 @@ taken and ends at one, which is then treated. Decisions have no derivatives; wha
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,15 +29,6 @@ LONGEST_SEARCH = 12  # attempts to locate an event
 PATIENCE = 12  # treatments without a step in between
 
 
-class Unless(SemismoothNewton):
-    """Solves nothing where there is no step to try."""
-
-    skipped: Array = eqx.field(kw_only=True)
-
-    def begins(self) -> Any:
-        return ~self.skipped
-
-
 class Tried(NamedTuple):
     """A step, its error, and what it hides."""
 
@@ -55,8 +45,9 @@ class Tried(NamedTuple):
 def _try(dynamics: Dynamics, method: Any, control: Control, c: Carry, plan: Plan) -> Tried:
     """(2) to (5); nothing here has derivatives."""
     dynamics, c, plan = held((dynamics, c, plan))
-    now, moved, h = plan.now, pick(c.stale, c.modes, plan.moved), plan.dt
-    step = trial(method, Unless(skipped=c.stale), dynamics, c.t, h, c.q, c.u, moved, now)
+    now, moved, h, solver = plan.now, pick(c.stale, c.modes, plan.moved), plan.dt, SemismoothNewton().unless(c.stale)
+    in_space = dynamics.laws.set.largest_dimension > 1  # else the direction of slip is a sign, and frozen
+    step = trial(method, solver, dynamics, c.t, h, c.q, c.u, plan.modes, now, guided=in_space)
     times = c.t + np.append(method.tableau.c, 1.0) * h
     states = times, jnp.concatenate([step.Q, step.q[None]]), jnp.concatenate([step.U, step.u[None]])
     states = pick(c.stale, tuple(jnp.broadcast_to(x, a.shape) for x, a in zip((c.t, c.q, c.u), states, strict=True)), states)

@@ -108,7 +108,8 @@ class GeneralizedAlpha(Method):
 
         def look(state, _):
             """Accelerations of a state, and that to which they lead in s: one solve in the program, not two."""
-            out, (t, q, u) = acceleration_level(dynamics, *state, closed, may_stick), state
+            t, q, u = state
+            out = acceleration_level(dynamics, t, q, u, closed, may_stick)
             q_dot = dynamics.q_dot(t, q, u)
             _, q_ddot = jax.jvp(dynamics.q_dot, state, (jnp.ones(()), q_dot, out.x))
             return (t + s, q + s * q_dot + s**2 / 2 * q_ddot, u + s * out.x), out

@@ -14,6 +14,7 @@ so that their equations go on smoothly through zero slip.
 import functools
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,7 +26,7 @@ from ..linalg import eliminate, matmul, solve
 from ..results import RESULTS
 from ..rows import StageLayout
 from ..sets import Balls
-from ..solvers import Inclusions, Solve, Solver
+from ..solvers import Inclusions, SemismoothNewton, Solve
 from ..trees import held, pick
 from .spatial_friction import Modes, StagewiseInclusions
 from .stages import MotionInverse, Stages, each, levers, stage_inclusions
@@ -73,7 +74,17 @@ class GivenInclusions(StagewiseInclusions):
         """As above; a ball on an open contact has no friction, stage by stage and exactly."""
         b, N, F = self.split(super().residual(active, psi, mu))
         _, _, y_F = self.split(mu - self.offset)
+        F = self._guided(F, self.split(psi)[2])
         return self.layout.join(b, N, jnp.where(self.laws.set.expand(self._bearing(active)), F, y_F))
+
+    def _guided(self, F: Array, slip: Array) -> Array:
+        """Where slip begins: its whole reservoir along the given direction, no slip across it. That is linear, and a guess.
+
+        There gamma_F = 0, and where forces are continuous so is its rate: slip grows along d, across which friction turns.
+        """
+        set_, d = self.laws.set, self.along.direction
+        across = set_.expand(self.rho.F) * (slip - set_.expand(set_.dot(d, slip)) * d)
+        return jnp.where(set_.expand(self.along.starting), set_.expand(set_.dot(d, F)) * d + across, F)
 
     def coupled(self, active):
         b, N, _ = self.split(super().coupled(active))
@@ -199,9 +210,11 @@ class Trial(NamedTuple):
 
 
 def trial(
-    method: Any, solver: Solver, dynamics: Dynamics, t, dt, q: Array, u: Array, modes: GivenModes, now: Instant
-) -> Trial:
-    """A step of dt from an instant, up to the projection of its end."""
+    method: Any, solver: Any, dynamics: Dynamics, t, dt, q: Array, u: Array, modes: GivenModes, now: Instant,
+    guided: bool = False,
+) -> Trial:  # fmt: skip
+    """A step of dt from an instant, up to the projection of its end; ``guided``: where slip begins, from a better guess."""
+    starting, modes = modes.starting, modes._replace(starting=jnp.zeros_like(modes.starting))
     tableau = method.tableau
     s, D, constrained = tableau.stages, np.linalg.inv(tableau.A), tuple(range(tableau.stages))
     A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
@@ -218,7 +231,23 @@ def trial(
     Q = q + duration * each(dynamics.q_dot, t + c * dt / 2, base[0] + duration / 2 * now.q_dot, (u + U) / 2)
     motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)
     stages = Stages(inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), motion, constrained)
-    y = (duration * now.la).reshape(-1)
-    first = solver.solve(stages, jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), y, 0)
+    guess = jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), (duration * now.la).reshape(-1)
+    first = _guided(stages, solver, starting, guess) if guided else solver.solve(stages, *guess, 0)
     Q, U = stages.split_motion(first.x)
     return Trial(dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1], Q, U, first, motion)
+
+
+def _guided(stages: Stages, solver: SemismoothNewton, starting: Array, guess: tuple[Array, Array]) -> Solve:
+    """First a guess where slip begins (nowhere: nothing is solved), then the step itself: compiled once."""
+
+    def solve(known, number):
+        inclusions: Any = stages.inclusions
+        given = inclusions.along._replace(starting=starting & (number == 0))
+        problem = eqx.tree_at(lambda s: s.inclusions.along, stages, given)
+        here = solver.unless(solver.skipped | ((number == 0) & ~jnp.any(starting)))
+        out = here.solve(problem, known[0], known[1])
+        return (out.x, out.y), out
+
+    _, both = jax.lax.scan(solve, guess, jnp.arange(2))
+    last = jax.tree.map(lambda a: a[-1], both)
+    return last._replace(newton_iterations=jnp.sum(jnp.maximum(both.newton_iterations, 0)))

@@ -102,6 +102,7 @@ class SemismoothNewton(Solver):
     atol: float = 1e-13
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20, static=True)
+    skipped: Any = eqx.field(default=None, kw_only=True, repr=False)  # see `unless`
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         return self.attempt(problem, x, y, None)[0]
@@ -201,13 +202,13 @@ class SemismoothNewton(Solver):
         rows, infinite = jnp.zeros_like(at.rows), jnp.asarray(jnp.inf)
         begin = _State(
             at, rows, rows, infinite, jnp.asarray(0), nothing, jnp.zeros_like(x), jnp.zeros_like(y), no, no, no, no,
-            jnp.asarray(self.begins()),
+            jnp.asarray(True) if self.skipped is None else ~self.skipped,
         )  # fmt: skip
         return jax.lax.while_loop(lambda c: c.go_on, step, begin)
 
-    def begins(self) -> Any:
-        """Whether there is anything to solve; if not, the guess comes back as not solved."""
-        return True
+    def unless(self, skipped: Array) -> "SemismoothNewton":
+        """The same, which solves nothing where that holds: the guess comes back as not solved."""
+        return eqx.tree_at(lambda s: s.skipped, self, skipped, is_leaf=lambda x: x is None)
 
     @staticmethod
     def _hopeless(problem: Problem, k: Array, e: Array, e_before: Array) -> Array:
