@@ -11,7 +11,8 @@ import jaxlib
 # that run for long are marked so. An unknown flag is fatal.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0"
+    "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
+    " --xla_llvm_enable_alias_scope_metadata=false --xla_llvm_enable_noalias_metadata=false"
     + (" --xla_cpu_use_fusion_emitters=false" if tuple(map(int, jaxlib.__version__.split(".")[:2])) >= (0, 10) else ""),
 )
 
@@ -65,7 +66,7 @@ def _room_for_programs():
     """Compiled programs take memory maps, of which a process has only so many (65530 by default): forgotten in time."""
     yield
     maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > 30000:
+    if maps.exists() and maps.read_bytes().count(b"\n") > 45000:
         jax.clear_caches()
 
 

@@ -71,7 +71,7 @@ def test_any_combination_runs(name, parts):
         assert np.isfinite(forces.u_dot).all()
     if name == "rattle":
         assert ss.initial_state(system, q0, u0).u_dot[2] == pytest.approx(-10.0 + (0.5 if "E" in parts else 0.0))
-    if parts == "" or (name, parts) == ("rattle", "vNF"):
+    if (name, parts) in (("rattle", ""), ("radau2", ""), ("rattle", "vNF")):
         batch = jax.vmap(lambda z: ss.simulate(system, REGISTRY[name](), jnp.array([0.0, 0.0, z]), u0, t1=0.1, dt=1e-2).q)(
             jnp.array([0.3, 0.4])
         )

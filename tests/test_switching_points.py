@@ -82,6 +82,17 @@ def test_extrapolation_has_its_order_with_a_fixed_step(order):
     assert slope(dts, errors) == pytest.approx(order, abs=0.2)
 
 
+@pytest.mark.parametrize("name", [name for name, make in REGISTRY.items() if make().order == 1])
+def test_every_method_of_order_one_can_be_extrapolated(name):
+    """On contact that persists; Radau IIA has modes of friction there, and says where they failed."""
+    b = ss.benchmarks.load("mass-on-slope", 5)
+    method = ss.Extrapolation(3, base=REGISTRY[name](), fixed_order=True)
+    sols = [ss.simulate(b.system, method, b.q0, b.u0, t1=0.2, dt=dt) for dt in (0.02, 0.01, 0.0025)]
+    errors = [np.abs(sol.q[-1] - sols[-1].q[-1]).max() for sol in sols[:2]]
+    assert np.log2(errors[0] / errors[1]) > 2.5
+    assert not np.any(sols[0].stats.mode_failed[1:])  # slip begins in the first step
+
+
 def test_more_than_order_one_underneath_is_refused():
     with pytest.raises(ValueError, match=r"base=Rattle.*order 1.*MoreauMidpoint"):
         ss.Extrapolation(3, base=ss.Rattle())

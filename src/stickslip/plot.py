@@ -11,7 +11,19 @@ from .benchmarks.bouncing_ball import exact_gap
 from .rigid import inclinations
 from .solution import Solution
 
-COLORS = ("#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a")
+COLORS = (
+    "#1f4e79",
+    "#c55a11",
+    "#548235",
+    "#7f6000",
+    "#7030a0",
+    "#404040",
+    "#a61c3c",
+    "#2e75b6",
+    "#8a8a8a",
+    "#00796b",
+    "#d4a017",
+)
 
 MANY = 14  # lines; more have no legend
 
@@ -289,7 +301,7 @@ def work_precision_pair(persistent: dict[str, np.ndarray], impact: dict[str, np.
     figure, ((a, b),) = axes(1, 2, "Work against precision: a mass on a slope", (10.0, 4.4))
     for axis, curves, title in ((a, persistent, "contact persists"), (b, impact, "dropped: one impact")):
         for i, (name, rows) in enumerate(curves.items()):
-            axis.loglog(1e3 * rows[:, 1], rows[:, 0], "osd^v<>ph"[i], ls="-", ms=4, lw=1, color=COLORS[i], label=name)
+            axis.loglog(1e3 * rows[:, 1], rows[:, 0], "osd^v<>phXP"[i], ls="-", ms=4, lw=1, color=COLORS[i], label=name)
         axis.set(title=title, xlabel="time in ms (compiled, one core)", ylabel="error in q")
     b.legend(fontsize=7)
     _finish(figure, file)

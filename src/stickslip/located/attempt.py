@@ -225,8 +225,8 @@ def advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> t
         q=jnp.where(moved, out.q, c.q),
         u=jnp.where(moved, treated.u, c.u),
         modes=pick(moved, treated.modes, pick(failed, c.modes, plan.modes)),
-        now=pick(moved, tried.end, held(c.now)),
-        stale=moved & out.treats,
+        now=c.now,
+        stale=c.stale,
         fresh=jnp.where(moved, fresh, c.fresh),
         ignored=jnp.where(moved, ignored, c.ignored),
         sides=jnp.where(moved, sides, c.sides),
@@ -248,10 +248,10 @@ def advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> t
         finished=jnp.asarray(False),
         result=RESULTS.where(out.failed, treated.result, unless(~out.lost, RESULTS.modes_undecided)),
     )
-    # One more round keeps the last row with its forces.
-    ended, seen = c._replace(finished=jnp.asarray(True)), c._replace(now=tried.end, stale=jnp.asarray(False))
-    kept = kept._replace(keep_first=kept.keep_first & ~c.stale, keep_second=kept.keep_second & ~c.stale)
-    return pick(c.stale, seen, pick(c.last, ended, new)), kept
+    # One more round keeps the last row with its forces; one that only looked keeps nothing.
+    idle, now = c.stale | c.last, pick(c.stale | moved, tried.end, held(c.now))
+    new = pick(idle, c, new)._replace(now=now, stale=moved & out.treats & ~idle, finished=c.last & ~c.stale)
+    return new, kept._replace(keep_first=kept.keep_first & ~c.stale, keep_second=kept.keep_second & ~c.stale)
 
 
 def _next_length(

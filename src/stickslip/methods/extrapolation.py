@@ -60,6 +60,7 @@ class _Tableau(NamedTuple):
     same: Bool[Array, ""]
     accurate: Bool[Array, ""]
     done: Bool[Array, ""]
+    printed: Any  # of any substep, see `Step`
 
 
 class Extrapolation(Method):
@@ -159,12 +160,13 @@ class Extrapolation(Method):
                 small = (s.i > 0) & _close(T[-1], s.best, tolerances)
             last = (s.i + 1 == self.order) | (dt / numbers[jnp.minimum(s.i + 1, self.order - 1)] < shortest)
             done = ~same | (result != RESULTS.successful) | (complete & (last | (small & variable)))
-            at = out._replace(solves=())
+            at = Step(out.q, out.u, out.P, out.memory, ())
+            printed = jax.tree.map(jnp.logical_or, s.printed, out.printed)
             return _Tableau(
                 jnp.where(complete, s.i + 1, s.i), jnp.where(complete, 0, s.j + 1), pick(complete, begin, at),
                 jnp.where(complete, 0.0, P), jnp.where(complete, T, s.T), first,
                 jnp.where(complete, T[-1], s.best), jnp.where(complete, P, s.P_best), (newton, fixed), result,
-                same, small, done,
+                same, small, done, printed,
             )  # fmt: skip
 
         shapes = jax.eval_shape(lambda: base.step(dynamics, t, t1, dt, q, u, memory.base))
@@ -172,7 +174,7 @@ class Extrapolation(Method):
         counts, yes = jnp.zeros(base.n_solves, dtype=int), jnp.asarray(True)
         start = _Tableau(
             jnp.asarray(0), jnp.asarray(0), begin, begin.P, jnp.zeros((self.order, y.shape[0])), blank(shapes), y, begin.P,
-            (counts, counts), RESULTS.successful, yes, yes, ~yes,
+            (counts, counts), RESULTS.successful, yes, yes, ~yes, blank(shapes.printed),
         )  # fmt: skip
 
         # a loop whose length is known, which can be differentiated both ways
@@ -190,7 +192,7 @@ class Extrapolation(Method):
             s._replace(newton_iterations=newton, fixed_point_iterations=fixed, result=end.result)
             for s, newton, fixed in zip(end.first.solves, *end.iterations, strict=True)
         )
-        step = Step(q1, u1, P, Memory(after, sigma, yes), solves)
+        step = Step(q1, u1, P, Memory(after, sigma, yes), solves, printed=end.printed)
         return Attempt(step, end.same, end.accurate, jnp.where(end.same, end.i, 1))
 
     def _next_line(self, i: Array, T: Array, y: Array) -> Array:
