@@ -298,10 +298,10 @@ def work_precision(curves: dict[str, np.ndarray], title: str, file: str | Path) 
 
 def work_precision_pair(persistent: dict[str, np.ndarray], impact: dict[str, np.ndarray], file: str | Path) -> None:
     """The same methods on contact that persists and across an impact: (errors, seconds) by row."""
-    figure, ((a, b),) = axes(1, 2, "Work against precision: a mass on a slope", (10.0, 4.4))
+    figure, ((a, b),) = axes(1, 2, "Work against precision: a mass on a slope", (12.6, 4.4))
     for axis, curves, title in ((a, persistent, "contact persists"), (b, impact, "dropped: one impact")):
         for i, (name, rows) in enumerate(curves.items()):
             axis.loglog(1e3 * rows[:, 1], rows[:, 0], "osd^v<>phXP"[i], ls="-", ms=4, lw=1, color=COLORS[i], label=name)
         axis.set(title=title, xlabel="time in ms (compiled, one core)", ylabel="error in q")
-    b.legend(fontsize=7)
+    b.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.02, 1.0))
     _finish(figure, file)
