@@ -20,7 +20,7 @@ import pytest
 import xarray as xr
 
 import stickslip as ss
-from stickslip import records, tables
+from stickslip import dataset, serialize
 from stickslip.benchmarks.bouncing_ball_1d import Ball1D
 from stickslip.methods import REGISTRY
 from stickslip.validate import Labels, as_parameters, checked_vectors
@@ -188,7 +188,7 @@ def test_friction_percussions_have_the_unit_of_their_law():
             )
 
     system = Everything()
-    labels = list(tables._friction_labels(system, Labels.of(system, 1, 1, 2).contacts))
+    labels = list(dataset._friction_labels(system, Labels.of(system, 1, 1, 2).contacts))
     assert [label.name for label in labels] == [
         "foot sliding 0", "foot sliding 1", "foot pivoting 0", "foot rolling 0", "foot rolling 1", "foot sliding 2",
         "foot sliding 3", "hand sliding 0", "hand sliding 1", "hand pivoting 0",
@@ -294,7 +294,7 @@ def test_every_system_of_the_package_can_be_rebuilt(name):
     for case in ss.benchmarks.cases(name):
         b = ss.benchmarks.load(name, case)
         for x in (as_parameters(b.system), b.system, b.method):
-            same(records.rebuild(json.loads(json.dumps(records.describe(x)))), x)
+            same(serialize.rebuild(json.loads(json.dumps(serialize.describe(x)))), x)
 
 
 def test_options_of_methods_and_solvers_are_kept():
@@ -305,7 +305,7 @@ def test_options_of_methods_and_solvers_are_kept():
         ss.GeneralizedAlpha(rho_inf=0.25),
         ss.LobattoIIIAB(4, form="momentum"),
     ):
-        same(records.rebuild(json.loads(json.dumps(records.describe(method)))), method)
+        same(serialize.rebuild(json.loads(json.dumps(serialize.describe(method)))), method)
 
 
 @pytest.mark.parametrize(
@@ -317,8 +317,8 @@ def test_options_of_methods_and_solvers_are_kept():
     ],
 )  # fmt: skip
 def test_values_come_back_as_they_are(value):
-    same(records.rebuild(json.loads(json.dumps(records.describe(value), allow_nan=False))), value)
-    assert not records.rebuildable(records.describe((value, np.sin)))
+    same(serialize.rebuild(json.loads(json.dumps(serialize.describe(value), allow_nan=False))), value)
+    assert not serialize.rebuildable(serialize.describe((value, np.sin)))
 
 
 # Systems of somebody else
@@ -427,7 +427,7 @@ def test_a_method_of_ones_own_is_recorded_too(tmp_path):
 )  # fmt: skip
 def test_only_classes_of_the_package_are_built(name):
     with pytest.raises(ValueError, match="is not a class of"):
-        records.rebuild({"class": name, "fields": {}})
+        serialize.rebuild({"class": name, "fields": {}})
     assert "antigravity" not in sys.modules
 
 
@@ -495,7 +495,7 @@ def test_what_is_no_solution_is_refused_by_name_and_reason(kind, file):
 
 
 def test_a_variable_of_the_future_is_not_dropped_silently(file, monkeypatch):
-    monkeypatch.delitem(tables.VARIABLES, "residual")
+    monkeypatch.delitem(dataset.VARIABLES, "residual")
     with pytest.raises(ss.FileError, match="does not know: residual"):
         ss.load(file)
 
@@ -641,7 +641,7 @@ def test_a_killed_save_leaves_the_old_file(sol, file, moment):
 
 def test_the_page_about_files_names_every_variable():
     page = (Path(__file__).parent.parent / "docs" / "files.md").read_text()
-    for name, variable in tables.VARIABLES.items():
+    for name, variable in dataset.VARIABLES.items():
         row = re.search(rf"\| `{name}`.*", page)
         assert row, name
         assert f"({', '.join(variable.dims)})" in row[0]

@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 import stickslip as ss
 from browsing import Page
 from stickslip.cli import app
-from stickslip.reproduce import page, run, sheet
+from stickslip.reproduce import entries, page, run
 from stickslip.reproduce.mechanisms import MECHANISMS, Film, Script, film
 from stickslip.reproduce.papers import FIGURES, PAPERS
 
 
 def make(function, control="", quick=True):
-    return sheet.Entry("S0", ("2",), "an entry", function, (), quick, control, 1.0)
+    return entries.Entry("S0", ("2",), "an entry", function, (), quick, control, 1.0)
 
 
 def invoke(*arguments):
@@ -74,14 +74,14 @@ def test_entries_do_not_speak_of_a_workplace():
     ],
 )
 def test_a_check_holds_exactly_if_it_does(check, holds):
-    on = sheet.Sheet()
+    on = entries.Sheet()
     check(on)
     assert [c.holds for c in on.checks] == [holds]
 
 
 def test_an_order_needs_three_step_sizes():
     with pytest.raises(ValueError, match="at least three"):
-        sheet.Sheet().order("x", [1, 0.5], [1, 0.25], 2, source="-")
+        entries.Sheet().order("x", [1, 0.5], [1, 0.25], 2, source="-")
 
 
 def holds(on):
@@ -145,9 +145,9 @@ def test_what_a_quick_run_leaves_out_is_said():
 
 def test_broken_methods_take_the_place_of_the_right_ones():
     b = ss.benchmarks.load("bouncing-ball")
-    on = sheet.Sheet().breaking(lambda method: ss.MoreauMidpoint())
+    on = entries.Sheet().breaking(lambda method: ss.MoreauMidpoint())
     assert on.run(b, ss.Rattle(), t1=0.5).g_N().min() < -1e-6
-    assert sheet.Sheet().run(b, ss.Rattle(), t1=0.5).g_N().min() > -1e-9
+    assert entries.Sheet().run(b, ss.Rattle(), t1=0.5).g_N().min() > -1e-9
 
 
 # ---- the command
@@ -201,14 +201,14 @@ def test_a_process_that_dies_takes_only_its_own_job_with_it(monkeypatch):
 def test_an_interrupted_run_is_not_judged(monkeypatch):
     import dataclasses
 
-    from stickslip.reproduce import sheet as module
+    from stickslip.reproduce import entries as module
 
     def interrupted(*args, **options):
         return dataclasses.replace(ss.simulate(*args, **options), result=ss.RESULTS.interrupted)
 
     monkeypatch.setattr(module, "simulate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        sheet.Sheet().run(ss.benchmarks.load("bouncing-ball"), ss.Rattle(), t1=0.1)
+        entries.Sheet().run(ss.benchmarks.load("bouncing-ball"), ss.Rattle(), t1=0.1)
 
 
 def test_a_film_that_fails_is_not_passed_over():

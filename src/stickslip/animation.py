@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import shapes
+from .dataset import all_labels, result_name
 from .laws import Contact
 from .pages import render
 from .plot import COLORS
-from .tables import all_labels, result_name
 
 LINES = 6  # more contacts than this are shown by their smallest gap and the sum of their percussions
 POINTS = 1200  # of a line in a panel

@@ -62,7 +62,7 @@ def summary(sol: "Solution", title: str) -> None:
         highlight=False,
     )
     if sol.stats.mode_failed is not None and sol.stats.mode_failed.any():
-        from .tables import all_labels
+        from .dataset import all_labels
 
         names = [label.name for label in all_labels(sol)["interaction"]]
         printed = int(sol.stats.mode_failed.any(axis=1).sum())

@@ -23,13 +23,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .dataset import DERIVED, EVENTS, STATISTICS, VARIABLES, all_labels, dataset, dims_of, result_name, values_of
 from .events import Events
 from .methods.base import Method
-from .records import RecordedMethod, RecordedSystem, describe, difference, rebuild, rebuildable, short
 from .results import RESULTS
+from .serialize import RecordedMethod, RecordedSystem, describe, difference, rebuild, rebuildable, short
 from .solution import Solution, Stats
 from .system import System
-from .tables import DERIVED, EVENTS, STATISTICS, VARIABLES, all_labels, dataset, dims_of, result_name, values_of
 from .validate import as_parameters
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ def _finish(figure: Any, file: str | Path, dpi: float | str = "figure") -> None:
 
 def overview(sol: Solution, title: str, file: str | Path) -> None:
     """Positions, gaps, percussions (or forces, where they are known) and energy of any run."""
-    from .tables import all_labels
+    from .dataset import all_labels
 
     made, sol = sol, sol.smooth(500)
 

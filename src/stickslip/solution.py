@@ -167,7 +167,7 @@ class Solution(eqx.Module):
 
     def _from_file(self, name: str) -> Any:
         """Rows that came with a file whose system is not at hand; None where there is one to ask."""
-        from .records import RecordedSystem
+        from .serialize import RecordedSystem
 
         return self.system.rows.get(name) if isinstance(self.system, RecordedSystem) else None
 
@@ -246,7 +246,7 @@ class Solution(eqx.Module):
 
     def to_xarray(self) -> "Dataset":
         """All arrays as an `xarray.Dataset` with the names and units of the system's ``coordinates`` and ``contacts``."""
-        from .tables import to_xarray
+        from .dataset import to_xarray
 
         return to_xarray(self._single("to_xarray"))
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..captured import captured
+from ..dataset import interactions
 from ..derive import Dynamics
 from ..events import collected, sources
 from ..laws import StackedLaws
@@ -16,7 +17,6 @@ from ..methods.base import Method
 from ..methods.given_modes import GivenModes, instant
 from ..solution import Solution, Stats, between
 from ..system import System
-from ..tables import interactions
 from ..validate import Labels
 from . import dense
 from .asked import Located

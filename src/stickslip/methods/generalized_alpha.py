@@ -11,8 +11,8 @@
     xi_F in N_C(P_N)(-P_F)                                                                                          (112)
     gamma_F_dot in N_C(la_N)(-la_F) if it sticks,  la_F opposed to gamma_F if it slips                         (117), (120)
 
-with (72) for the coefficients. The unknowns are kah, P and la instead of ka, La and la: `levels` solves for them. xi takes
-the velocity at the start of the step, as everywhere in this library, where the paper takes u_n at q_n+1.
+with (72) for the coefficients. The unknowns are kah, P and la instead of ka, La and la: `generalized_alpha_laws` solves for
+them. xi takes the velocity at the start of the step, as everywhere in this library, where the paper takes u_n at q_n+1.
 
 The auxiliary ab is the acceleration at t_n + (alpha_m - alpha_f) dt. The first one is taken there (the paper's footnote to
 section 9): with ab_0 = a_0 the forces oscillate at first.
@@ -42,7 +42,7 @@ from ..rows import LevelLayout
 from ..scales import Scales
 from ..solvers import ProxParameters, Solver
 from .base import Method, Step, default_solver, restitution
-from .levels import Levels, Motion, level_scales, on_all_levels
+from .generalized_alpha_laws import Levels, Motion, level_scales, on_all_levels
 from .spatial_friction import (
     Contacts,
     Friction,

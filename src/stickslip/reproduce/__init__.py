@@ -1,6 +1,6 @@
 """Figures and tables of the five papers, made again and judged: `stickslip reproduce`.
 
-`sheet.py` is what an entry is written on, `s0_rattle.py` to `s4_step_size.py` hold the entries, `run.py` runs them,
+`entries.py` is what an entry is written on, `s0_rattle.py` to `s4_step_size.py` hold the entries, `run.py` runs them,
 `page.py` writes the page.
 """
 

@@ -12,7 +12,7 @@ from ..methods.base import Method, Tolerances, with_solver
 from ..solvers import SemismoothNewton
 from ..stepsize import SwitchingPoints
 from . import s0_rattle, s2_generalized_alpha, s3_belt_pendulum_crank, s4_examples, s4_step_size
-from .sheet import Sheet, entry
+from .entries import Sheet, entry
 
 
 class Leaking(Rattle):

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from .entries import ENTRIES, Check, Entry, Sheet
 from .mechanisms import MECHANISMS, Film, film
-from .sheet import ENTRIES, Check, Entry, Sheet
 
 
 class Outcome(NamedTuple):

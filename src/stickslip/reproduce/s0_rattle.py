@@ -13,6 +13,7 @@ from ..benchmarks.mass_on_slope import Motion, exact
 from ..methods import GeneralizedAlpha, MoreauMidpoint, Rattle
 from ..rigid import inclinations, rotation_matrix
 from ..solvers import Automatic, SemismoothNewton
+from .entries import Sheet, entry
 from .shared import (
     across_event,
     ball_comes_to_rest,
@@ -29,7 +30,6 @@ from .shared import (
     tilt,
     trajectories,
 )
-from .sheet import Sheet, entry
 
 # The printed friction law and tolerance, for what depends on them.
 PRINTED = Rattle(friction="printed", solver=SemismoothNewton(atol=1e-8, rtol=0.0))

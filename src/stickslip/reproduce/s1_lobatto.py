@@ -10,6 +10,7 @@ from ..benchmarks import Benchmark
 from ..benchmarks.mass_on_slope import Motion, exact
 from ..methods import LobattoIIIAB
 from ..solvers import Automatic, SemismoothNewton
+from .entries import Sheet, entry
 from .shared import (
     ENFORCED,
     AcrossEvent,
@@ -25,7 +26,6 @@ from .shared import (
     tilt,
     trajectories,
 )
-from .sheet import Sheet, entry
 
 THREE = "Lobatto IIIA-IIIB, s = 3"
 # The paper's law, one direction for the whole step, and friction stage by stage, this package's default.

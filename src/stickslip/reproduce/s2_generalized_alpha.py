@@ -19,8 +19,8 @@ from ..rigid import inclinations
 from ..solution import Solution
 from ..solvers import Automatic, SemismoothNewton
 from ..system import System
+from .entries import Sheet, entry
 from .shared import judge_bounces, judge_dissipation, judge_friction
-from .sheet import Sheet, entry
 
 POSITION_LEVEL = "S2 section 10: contacts are stabilised on position level"
 DISSIPATES = "invariant: friction and impacts dissipate"

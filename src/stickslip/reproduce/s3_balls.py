@@ -18,8 +18,8 @@ from ..methods import (
     recovered_positions,
     shifted_start,
 )
+from .entries import Sheet, entry
 from .shared import CAPTURED, EXACT, PENETRATION, at, first, since
-from .sheet import Sheet, entry
 
 STAGES = {"one stage": RadauIIA(stages=1), "two stages": RadauIIA(stages=2)}
 

@@ -11,8 +11,8 @@ from ..laws import stribeck
 from ..methods import TRBDF2, RadauIIA, Rattle, TRTheta
 from ..methods.base import Method
 from ..results import RESULTS
+from .entries import Sheet, entry
 from .shared import CAPTURED, EXACT, PENETRATION, gap_rates, judge_dissipation, judge_friction
-from .sheet import Sheet, entry
 
 # ---- 7.4 block on belt
 

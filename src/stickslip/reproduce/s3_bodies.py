@@ -15,8 +15,8 @@ from ..methods import (
 )
 from ..methods.base import Method
 from ..rigid import inclinations
+from .entries import Sheet, entry
 from .shared import CAPTURED, EXACT, PENETRATION, at, first, since
-from .sheet import Sheet, entry
 
 # ---- 7.8 Painleve's rod
 

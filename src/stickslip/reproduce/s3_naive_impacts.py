@@ -18,7 +18,7 @@ from ..methods import RadauIIA
 from ..methods.base import Method
 from ..plot import COLORS
 from ..solution import Solution
-from .sheet import Sheet, entry
+from .entries import Sheet, entry
 
 SOLVED = 1e-9  # the problems are linear: answers agree up to the solver's tolerance of 1e-12, times numbers of order 100
 H = 3.0  # step size of Figs. 4.6 and 4.7

@@ -13,8 +13,8 @@ from ..methods import (
     RadauIIA,
 )
 from ..methods.base import Method
+from .entries import Sheet, entry
 from .shared import CAPTURED, EXACT, PENETRATION, TIGHT, first, since
-from .sheet import Sheet, entry
 
 
 @entry("S3", ("7.10", "7.11"), "A point mass falls and slides on a slope", shows="mass-on-slope", cost=6)

@@ -17,8 +17,8 @@ from .. import tableaus as tb
 from ..methods import SDIRK2, SDIRK3, TRBDF2, TRX2, LobattoIIIAB, LobattoIIIC, RadauIIA, TRTheta
 from ..methods.base import Method
 from ..plot import COLORS
+from .entries import Sheet, entry
 from .shared import TIGHT
-from .sheet import Sheet, entry
 
 MACHINE_PRECISION = 1e-12  # what the paper calls so: Newton's default tolerance, some thousand times the round-off
 T1 = 0.2048

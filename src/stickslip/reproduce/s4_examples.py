@@ -9,8 +9,8 @@ from .. import benchmarks
 from ..plot import COLORS
 from ..solution import Solution
 from ..stepsize import SwitchingPoints
+from .entries import Sheet, entry
 from .s4_step_size import becomes, between_rows, draw_steps, extrapolation, judge_growth, judge_tolerance
-from .sheet import Sheet, entry
 
 # -- Figs. 9, 10: falling mass ----------------------------------------------------------------------------------------
 

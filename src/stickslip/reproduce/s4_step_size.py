@@ -16,8 +16,8 @@ from ..simulate import simulate
 from ..solution import Solution, SwitchingPoint
 from ..solvers import SemismoothNewton
 from ..stepsize import SwitchingPoints
+from .entries import Sheet, entry
 from .shared import judge_coulomb
-from .sheet import Sheet, entry
 
 
 def extrapolation(order: int, **options: Any) -> Method:

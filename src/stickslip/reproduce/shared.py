@@ -12,7 +12,7 @@ from ..benchmarks.bouncing_ball import exact_gap
 from ..benchmarks.mass_on_slope import exact
 from ..methods.base import Method
 from ..solvers import SemismoothNewton
-from .sheet import Sheet
+from .entries import Sheet
 
 TIGHT = SemismoothNewton(atol=1e-14, rtol=1e-14, max_iterations=50)  # S3: tolerances where orders are measured
 ENFORCED = 1e-10  # what a solver's tolerance of 1e-12 leaves of a law that is enforced

@@ -20,8 +20,8 @@ from .laws import (
     Rolling,
     unchecked,
 )
-from .records import RecordedSystem, class_name, describe, readable, short
 from .results import RESULTS
+from .serialize import RecordedSystem, class_name, describe, readable, short
 from .solution import Solution, Stats
 from .system import Label, System
 from .validate import Labels, is_traced
