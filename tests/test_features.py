@@ -173,6 +173,7 @@ def test_every_method_states_its_facts(method):
     assert m.order in range(1, 6)
     assert m.level in ("position", "velocity")
     assert len(m.reference) > 20
+    assert len(type(m).__doc__.splitlines()[0]) > 40  # what help() says
     sol = run("bouncing-ball", 1, method)
     assert sol.stats.newton_iterations.shape == (150, m.n_solves)
 

@@ -194,6 +194,8 @@ class StageByStage(Method):
 
 
 class SDIRK2(StageByStage):
+    """Alexander's two-stage method, stage by stage: order 2 for smooth forces, 1 with constraints or contact."""
+
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
@@ -207,6 +209,8 @@ class SDIRK2(StageByStage):
 
 
 class SDIRK3(StageByStage):
+    """Alexander's three-stage method, stage by stage: order 3 for smooth forces, 1 with constraints or contact."""
+
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
@@ -220,6 +224,8 @@ class SDIRK3(StageByStage):
 
 
 class TRBDF2(StageByStage):
+    """Trapezoidal rule and BDF2 in one step: order 2, stiffly accurate, high frequencies are damped at once."""
+
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
@@ -233,6 +239,8 @@ class TRBDF2(StageByStage):
 
 
 class TRX2(StageByStage):
+    """Two steps of the trapezoidal rule, written as one: order 2, no damping."""
+
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)

@@ -64,6 +64,12 @@ class _Tableau(NamedTuple):
 
 
 class Extrapolation(Method):
+    """S4's extrapolation over a ``base`` of order 1: of that ``order`` between switching points, one base step across them.
+
+    Made for ``stepsize=SwitchingPoints(...)``, which may choose a lower order (not if ``fixed_order``). ``substeps``: "odd"
+    or "all" numbers of them; ``enduring="modified"`` has restitution e^(dt/dt_min) in place of Newton's e.
+    """
+
     order: int = eqx.field(default=4, static=True)  # type: ignore[misc]
     base: Method = eqx.field(default_factory=precise_moreau)
     fixed_order: bool = eqx.field(default=False, static=True)

@@ -49,6 +49,12 @@ from .stages import MotionInverse, Stages, levers, stage_inclusions
 
 
 class LobattoIIIAB(Method):
+    """Lobatto IIIA-IIIB with s ``stages``: order 2s - 2, symplectic for constant M; s = 2 is RATTLE.
+
+    ``form="momentum"`` is symplectic for any T of a `LagrangianSystem`; ``friction``: "stagewise" or "printed";
+    ``integrated`` puts the laws on differences of the stages, which loses orders.
+    """
+
     stages: int = eqx.field(default=3, static=True)
     integrated: bool = eqx.field(default=False, static=True)
     form: Literal["velocity", "momentum"] = eqx.field(default="velocity", static=True)

@@ -156,6 +156,12 @@ class CoupledStages(Method):
 
 
 class RadauIIA(CoupledStages):
+    """Radau IIA with s ``stages``: order 2s - 1, stiffly accurate, contact on position level and velocities projected.
+
+    With ``rtol`` and ``atol`` events are located and the order holds through them. ``projected=False`` leaves the projection
+    out; ``friction``: "stagewise" or "printed".
+    """
+
     stages: int = eqx.field(default=2, static=True)
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)
@@ -176,6 +182,8 @@ class RadauIIA(CoupledStages):
 
 
 class LobattoIIIC(CoupledStages):
+    """Lobatto IIIC with s ``stages``: order 2s - 2, stiffly accurate; otherwise as `RadauIIA`."""
+
     stages: int = eqx.field(default=2, static=True)
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)

@@ -132,6 +132,11 @@ class Memory(NamedTuple):
 
 
 class Rattle(Method):
+    """Nonsmooth RATTLE: order 2, contact on position and velocity level, symplectic for constant M; the default choice.
+
+    ``friction``: "stagewise", of full order where the direction of slip turns, or "printed" as in the paper.
+    """
+
     friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
