@@ -21,7 +21,7 @@ from .moreau import Memory, velocity_step
 
 
 class ShiftedMoreau(Method):
-    """Moreau's rule seen from its midpoints: an explicit step of the positions, then the velocities; order 1, velocity level.
+    """Moreau's rule seen from its midpoints: an explicit step of positions, then velocities; order 1, velocity level.
 
     `stickslip.shifted_start` and `stickslip.recovered_positions` lead to Moreau's own positions and back.
     """
