@@ -295,6 +295,8 @@ class StackedLaws(eqx.Module):
         """A value of contacts, for the balls on them; by default, constant reservoirs are always there."""
         if self._one_each:
             return of_contacts
+        if not self.set.count:
+            return jnp.zeros((*of_contacts.shape[:-1], 0), of_contacts.dtype)
         if not self.constant.any():
             return of_contacts[..., np.asarray(self.contact_of, dtype=int)]
         if self.constant.all():

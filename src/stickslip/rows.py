@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -22,6 +23,14 @@ class Rows(NamedTuple):
     gamma: Array
     N: Array
     F: Array
+
+
+def _part(rows: Array, i: int, j: int) -> Array:
+    """rows[..., i:j], which Python would take ten times as long to trace.
+
+    Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
+    """
+    return jax.lax.slice_in_dim(rows, i, j, axis=-1) if j > i else jnp.zeros((*rows.shape[:-1], 0), rows.dtype)
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,7 @@ class Layout:
 
     def split(self, rows: Float[Array, "... n_y"]) -> Rows:
         ends = (0, self.g, self.bilateral, self.bilateral + self.N, self.size)
-        # Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
-        return Rows(*(rows[..., i:j] if j > i else jnp.zeros((*rows.shape[:-1], 0), rows.dtype) for i, j in pairwise(ends)))
+        return Rows(*(_part(rows, i, j) for i, j in pairwise(ends)))
 
     @staticmethod
     def join(g: Array, gamma: Array, N: Array, F: Array) -> Float[Array, "... n_y"]:
@@ -54,7 +62,7 @@ class Layout:
     def laws(self, rows: Float[Array, "... n_y"]) -> tuple[Array, Array, Array]:
         """(bilateral, N, F)"""
         b, c = self.bilateral, self.bilateral + self.N
-        return rows[..., :b], rows[..., b:c], rows[..., c:]
+        return _part(rows, 0, b), _part(rows, b, c), _part(rows, c, rows.shape[-1])
 
     @property
     def gaps(self) -> np.ndarray:

@@ -83,6 +83,8 @@ class GivenInclusions(StagewiseInclusions):
         There gamma_F = 0, and where forces are continuous so is its rate: slip grows along d, across which friction turns.
         """
         set_, d = self.laws.set, self.along.direction
+        if set_.largest_dimension <= 1:  # slips with a frozen sign
+            return F
         across = set_.expand(self.rho.F) * (slip - set_.expand(set_.dot(d, slip)) * d)
         return jnp.where(set_.expand(self.along.starting), set_.expand(set_.dot(d, F)) * d + across, F)
 
