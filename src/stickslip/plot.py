@@ -12,18 +12,8 @@ from .rigid import inclinations
 from .solution import Solution
 
 COLORS = (
-    "#1f4e79",
-    "#c55a11",
-    "#548235",
-    "#7f6000",
-    "#7030a0",
-    "#404040",
-    "#a61c3c",
-    "#2e75b6",
-    "#8a8a8a",
-    "#00796b",
-    "#d4a017",
-)
+    "#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a", "#00796b", "#d4a017",
+)  # fmt: skip
 
 MANY = 14  # lines; more have no legend
 

@@ -18,7 +18,7 @@ from .state import Control
 def ended(method: Any, solver: Any, control: Control, sides: Array, dynamics: Dynamics, t, dt, q, u, modes: GivenModes):
     """The end of a step, and the functions there."""
     now = held(instant(dynamics, t, q, u, modes))
-    moved = modes._replace(starting=jnp.zeros_like(modes.starting))
+    moved = modes.begun
     out = trial(method, solver, dynamics, t, dt, q, u, moved, now)
     u_end, P = projected(dynamics, Directions.at(dynamics, t + dt, out.q), out.u, moved)
     end = instant(dynamics, t + dt, out.q, u_end, moved)

@@ -48,7 +48,7 @@ def planned(dynamics: Dynamics, control: Control, c: Carry) -> Plan:
     hair = jnp.where(stop < control.t1, 8.0 * EPS * jnp.abs(stop), 0.0)
     dt = jnp.where(lands, stop - hair - c.t, held(length))
     first = functions(held(dynamics), control, c.sides, *held((c.t, c.q, c.u, modes, now)))
-    return Plan(now, modes, modes._replace(starting=jnp.zeros_like(modes.starting)), first, length, dt, stop, lands)
+    return Plan(now, modes, modes.begun, first, length, dt, stop, lands)
 
 
 def _stop_in_space(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant, dt) -> tuple[GivenModes, Array]:

@@ -43,6 +43,11 @@ class GivenModes(NamedTuple):
     starting: Bool[Array, " n_balls"]  # slip from rest, along `direction`: gamma_F has none yet
     direction: Float[Array, " n_F"]
 
+    @property
+    def begun(self) -> "GivenModes":
+        """The same once a step has begun: slip has a direction of its own."""
+        return self._replace(starting=jnp.zeros_like(self.starting))
+
 
 def slip_direction(set_: Balls, modes: GivenModes, slip: Array) -> Float[Array, "... n_F"]:
     """d: that of gamma_F, unless it is frozen or there is no gamma_F yet."""
@@ -216,7 +221,7 @@ def trial(
     guided: bool = False,
 ) -> Trial:  # fmt: skip
     """A step of dt from an instant, up to the projection of its end; ``guided``: where slip begins, from a better guess."""
-    starting, modes = modes.starting, modes._replace(starting=jnp.zeros_like(modes.starting))
+    starting, modes = modes.starting, modes.begun
     tableau = method.tableau
     s, D, constrained = tableau.stages, np.linalg.inv(tableau.A), tuple(range(tableau.stages))
     A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)

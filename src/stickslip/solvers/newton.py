@@ -1,5 +1,6 @@
 """Semismooth Newton in active-set form: S3 Algorithm 1 with (6.8), on the Schur complement (6.12), (6.13)."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -208,7 +209,7 @@ class SemismoothNewton(Solver):
 
     def unless(self, skipped: Array) -> "SemismoothNewton":
         """The same, which solves nothing where that holds: the guess comes back as not solved."""
-        return eqx.tree_at(lambda s: s.skipped, self, skipped, is_leaf=lambda x: x is None)
+        return dataclasses.replace(self, skipped=skipped)
 
     @staticmethod
     def _hopeless(problem: Problem, k: Array, e: Array, e_before: Array) -> Array:
