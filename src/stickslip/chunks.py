@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from . import loop
-from .compiling import Ahead
+from .compiling import Ahead, collecting_later
 from .loop import CHUNK
 from .methods.base import Method, with_solver
 from .progress import Meter
@@ -38,11 +38,14 @@ def in_chunks(
     """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
-    ahead = Ahead(run.kind, lambda: run.begin(method)[:2], lambda begun: run.chunk(begun[0], method, begun[1], 0, not retry))
-    dynamics, state, values, first = run.begin(method)
-    if check:
-        check_start(values, t0, dynamics.system)
-    ahead.wait()
+    with collecting_later():
+        ahead = Ahead(
+            run.kind, lambda: run.begin(method)[:2], lambda begun: run.chunk(begun[0], method, begun[1], 0, not retry)
+        )
+        dynamics, state, values, first = run.begin(method)
+        if check:
+            check_start(values, t0, dynamics.system)
+        ahead.wait()
     chunks: list[Any] = []
     rest: Any = None  # rows of a group that is not complete
     size, result = CHUNK, state.result

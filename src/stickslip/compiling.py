@@ -6,9 +6,11 @@ time for loops that, here, have a handful of passes: the older ones serve. Whoev
 `benchmarks/compile.py` and `benchmarks/speed.py` can compare.
 """
 
+import contextlib
 import functools
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
@@ -56,6 +58,18 @@ def compiled(f: Callable[P, T]) -> Callable[P, T]:
         return program(level)(*args, **kwargs)
 
     return call
+
+
+@contextlib.contextmanager
+def collecting_later() -> Iterator[None]:
+    """Tracing makes objects by the million, nearly all of which stay: to look for garbage among them takes a tenth of it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 _pool = ThreadPoolExecutor(1, thread_name_prefix="stickslip compiles")
