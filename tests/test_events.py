@@ -112,7 +112,7 @@ def test_rows_come_before_and_after_an_impact(pecked):
 
 def test_forces_are_those_of_an_instant(pecked):
     """Slipping friction is on its cone, sticking inside; and percussions are their integral."""
-    forces, closed, stick = pecked.forces(), pecked.state[:, 1], pecked.state[:, 4]
+    forces, closed, stick = pecked.forces(), pecked.modes[:, 1], pecked.modes[:, 4]
     assert np.abs(np.abs(forces.la_F[closed & ~stick, 1]) - 0.3 * forces.la_N[closed & ~stick, 1]).max() < 1e-12
     assert np.all(np.abs(forces.la_F[stick, 1]) <= 0.3 * forces.la_N[stick, 1] + 1e-12)
     k = np.flatnonzero(stick)[5]

@@ -84,48 +84,6 @@ def test_a_system_that_breaks_the_contract_is_refused(broken, words):
         go(Ball(broken=broken))
 
 
-def test_wrong_types_are_refused():
-    with pytest.raises(TypeError, match=r"laws\[0\] must be"):
-        go(Ball(broken="not a law"))
-    with pytest.raises(TypeError, match="system must be a stickslip"):
-        go(system="ball")
-    with pytest.raises(TypeError, match="method must be an instance"):
-        go(method=ss.Rattle)
-    with pytest.raises(NotImplementedError, match="must define M"):
-        go(ss.System())
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"q0": (0.0, np.nan, 0.0)}, "q0 must be finite"),
-        ({"u0": (0.0, np.inf, 0.0)}, "u0 must be finite"),
-        ({"q0": (0.0, 1.0)}, "q0 has 2 entries and u0 has 3"),
-        ({"q0": ((0.0, 1.0, 0.0),)}, "q0 must be a vector"),
-        ({"dt": 0.0}, "dt must be positive, got 0"),
-        ({"dt": -1.0}, "dt must be positive, got -1"),
-        ({"dt": None}, "neither dt nor stepsize is given"),
-        ({"dt": np.nan}, "dt must be finite"),
-        ({"t1": 0.0}, "t1 must be larger than t0"),
-        ({"t1": -1.0}, "t1 must be larger than t0"),
-        ({"q0": (0.0, 0.05, 0.0)}, r"the start penetrates: g_N\[0\] = -5.000e-02"),
-        ({"q0": (0.0, 0.1, 0.0), "u0": (0.0, -1.0, 0.0)}, "contact 0 is closed at the start but approaches"),
-        ({"max_steps": 0}, "max_steps must be at least 1"),
-        ({"stepsize": ss.SwitchingPoints(1e-3, 1e-2)}, "both given"),
-    ],
-)
-def test_a_bad_start_is_refused_by_name_and_value(options, words):
-    with pytest.raises(ValueError, match=words):
-        go(**options)
-
-
-def test_unknown_names_suggest_the_nearest():
-    with pytest.raises(ValueError, match="did you mean 'bouncing-ball'"):
-        ss.benchmarks.load("bouncing-bal")
-    with pytest.raises(ValueError, match="has no case 7; its cases are 1, 2, 3"):
-        ss.benchmarks.load("bouncing-ball", 7)
-
-
 def test_a_run_that_meets_a_nan_keeps_the_steps_before_and_names_the_step():
     with pytest.raises(ss.SimulationError, match=r"failed in step 25 \(t = 0.25 to 0.26\)") as error:
         go(Ball(broken="h late nan"))
@@ -279,3 +237,25 @@ def test_the_progress_bar_moves(capsys, monkeypatch):
     sol = go(t1=30.0, progress=True)
     assert sol.result == ss.RESULTS.successful
     assert "3000/3000" in capsys.readouterr().err
+
+
+class StiffSpring(ss.System):
+    """Far too stiff for steps that evaluate forces where they begin."""
+
+    k: float = 1e12
+
+    def M(self, t, q):
+        return jnp.eye(1)
+
+    def h(self, t, q, u):
+        return -self.k * q
+
+
+@pytest.mark.parametrize("name", ["rattle", "lobatto3", "moreau"])
+def test_stiff_forces_are_told_from_a_step_that_is_too_large(name):
+    with pytest.raises(
+        ss.SimulationError, match=r"the forces are stiff, they change within 1.0e-06 s.*ss.RadauIIA\(2\)"
+    ) as error:
+        ss.simulate(StiffSpring(), name, [1.0], [0.0], t1=10.0, dt=1e-1)
+    assert "smaller dt" not in str(error.value)
+    assert abs(ss.simulate(StiffSpring(), "radau2", [1.0], [0.0], t1=10.0, dt=1e-1).q[-1, 0]) < 1e-12

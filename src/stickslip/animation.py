@@ -17,6 +17,7 @@ import numpy as np
 
 from . import shapes
 from .dataset import all_labels, result_name
+from .files import writing
 from .laws import Contact
 from .pages import render
 from .plot import COLORS
@@ -70,8 +71,9 @@ class Animation:
         path = Path(path)
         if path.suffix not in (".html", ".htm"):
             raise ValueError(f"{path}: a page's name ends in .html")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.html(), encoding="utf-8")
+        page = self.html()
+        with writing(path) as part:
+            part.write_text(page, encoding="utf-8")
         return path
 
     def _repr_html_(self) -> str:

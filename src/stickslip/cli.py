@@ -16,10 +16,18 @@ from rich.table import Table
 if TYPE_CHECKING:
     from .solution import Solution
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"stickslip {version('stickslip')}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Mechanical systems with impacts and set-valued friction.",
 )
 console = Console() if sys.stdout.isatty() else Console(width=110)  # a log has room
 
@@ -27,6 +35,13 @@ console = Console() if sys.stdout.isatty() else Console(width=110)  # a log has 
 def fail(message: str) -> typer.Exit:
     Console(stderr=True).print(f"[red]error:[/red] {message}", highlight=False)
     return typer.Exit(2)
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it and leave")] = False,
+) -> None:
+    """Mechanical systems with impacts and set-valued friction."""
 
 
 @app.command("list")
@@ -77,7 +92,7 @@ def summary(sol: "Solution", title: str) -> None:
         console.print(f"{text}; {happened}", highlight=False)
         if counts["printed steps"]:
             console.print("  where contact modes could not be decided, printed steps led on", highlight=False)
-    elif sol.state is not None:
+    elif sol.order is not None:
         text = f"  steps of {sol.dt[1:].min():.1e} to {sol.dt.max():.1e}, order up to {sol.order.max()}"
         console.print(f"{text}, {len(sol.switching_points())} switching points", highlight=False)
     if sol.P_N.shape[1]:
@@ -100,8 +115,6 @@ def run(
     save: Annotated[Path | None, typer.Option(help="write the run here: .nc (netCDF, see `ss.load`) or .npz")] = None,
 ) -> None:
     """Run a benchmark and say how it went."""
-    import numpy as np
-
     from . import benchmarks
     from .methods import by_name
     from .results import RESULTS, SimulationError
@@ -132,22 +145,17 @@ def run(
     stages = getattr(sol.method, "stages", None)
     title = f"{name}, case {case}, {type(sol.method).__name__}" + (f"({stages})" if tolerances and stages else "")
     summary(sol, title)
-    if plot is not None:
-        from .plot import overview
-
-        overview(sol, title, plot)
-        console.print(f"wrote {plot}", highlight=False)
-    if html is not None:
-        sol.animate(html, title=title)
-        console.print(f"wrote {html}", highlight=False)
-    if save is not None and save.suffix == ".nc":
-        sol.save(save)
-        console.print(f"wrote {save}", highlight=False)
-    elif save is not None:
-        save.parent.mkdir(parents=True, exist_ok=True)
-        columns = {key: getattr(sol, key) for key in ("t", "q", "u", "P_g", "P_gamma", "P_N", "P_F")}
-        np.savez(save, **columns, g_N=sol.g_N())
-        console.print(f"wrote {save}", highlight=False)
+    for option, file, write in (
+        ("--plot", plot, lambda file: sol.plot(file, title=title)),
+        ("--html", html, lambda file: sol.animate(file, title=title)),
+        ("--save", save, sol.save),
+    ):
+        if file is not None:
+            try:
+                write(file)
+            except OSError as error:
+                raise fail(f"{option} {error}") from None
+            console.print(f"wrote {file}", highlight=False)
 
 
 @app.command()
@@ -166,11 +174,15 @@ def convergence(
     from .results import SimulationError
 
     try:
+        counts = [int(n) for n in steps.split(",")]
+    except ValueError:
+        raise fail(f"--steps {steps}: numbers of steps with commas between are needed, such as 16,32,64") from None
+    try:
         b = benchmarks.load(name, case)
         end = b.t1 if t1 is None else t1
         chosen = {key: by_name(key) for key in methods.split(",")}
         with console.status("running"):
-            out = measure(b, chosen, [end / int(n) for n in steps.split(",")], t1=end)
+            out = measure(b, chosen, [end / n for n in counts], t1=end)
     except ValueError as error:
         raise fail(str(error)) from None
     except SimulationError as error:

@@ -22,7 +22,7 @@ from .laws import (
 )
 from .results import RESULTS
 from .serialize import RecordedSystem, class_name, describe, readable, short
-from .solution import Solution, Stats
+from .solution import STATES, Solution, Stats
 from .system import Label, System
 from .validate import Labels, is_traced
 
@@ -38,6 +38,7 @@ class _Variable(NamedTuple):
 
 _STEP = "over the step that ends at t"
 _CODES = ", ".join(f"{k} {kind}" for k, kind in enumerate(KINDS) if kind)
+_STATES = ", ".join(f"{k} {word}" for k, word in enumerate(STATES))
 VARIABLES = {
     "t": _Variable(("t",), "time", "s"),
     "q": _Variable(("t", "coordinate"), "generalized coordinates"),
@@ -55,7 +56,7 @@ VARIABLES = {
     "Lambda_N": _Variable(("t", "contact"), f"normal impulses {_STEP}", "N s"),
     "Lambda_F": _Variable(("t", "friction"), f"friction impulses {_STEP}"),
     "order": _Variable(("t",), "order of the step that ends at t", "1"),
-    "state": _Variable(("t", "law"), "whether the law is a constraint at t: contacts closed, friction sticking"),
+    "modes": _Variable(("t", "law"), "whether the law is a constraint at t: contacts closed, friction sticking"),
     "newton_iterations": _Variable(("step", "solve"), "Newton iterations", "1"),
     "fixed_point_iterations": _Variable(("step", "solve"), "fixed-point iterations", "1"),
     "residual": _Variable(("step", "solve"), "residual of the solve", "1"),
@@ -69,12 +70,13 @@ VARIABLES = {
     "event_t": _Variable(("event",), "times of events", "s"),
     "event_code": _Variable(("event",), f"what happened: {_CODES}"),
     "event_source": _Variable(("event",), "where: index in the laws, then in the user's functions; -1: nowhere"),
+    "state": _Variable(("t", "interaction"), f"what the law does at t: {_STATES}"),
     "dt": _Variable(("t",), "the step that ends at t", "s"),
     "g_N": _Variable(("t", "contact"), "gaps", "m"),
     "energy": _Variable(("t",), "total energy", "J"),
 }
 STATISTICS = tuple(field.name for field in dataclasses.fields(Stats))
-DERIVED = ("dt", "g_N", "energy")
+DERIVED = ("dt", "g_N", "energy", "state")
 EVENTS = ("event_t", "event_code", "event_source")
 
 
@@ -97,6 +99,7 @@ def values_of(sol: Solution) -> dict[str, Any]:
         own |= {name: getattr(sol.events, name.removeprefix("event_")) for name in EVENTS}
     statistics = {name: getattr(sol.stats, name) for name in STATISTICS}
     derived = {"dt": sol.dt, "g_N": sol.g_N(), "energy": sol.energy() if sol.has_energy else None}
+    derived["state"] = sol.state_code().astype(np.int8) if sol.P_N.shape[1] + sol.P_F.shape[1] else None
     return {name: value for name, value in (own | statistics | derived).items() if value is not None}
 
 
@@ -131,13 +134,15 @@ def dataset(sol: Solution, values: dict[str, Any]) -> "Dataset":
     )
 
 
-def _attributes(name: str, labels: dict[str, tuple[Label, ...]]) -> dict[str, str]:
+def _attributes(name: str, labels: dict[str, tuple[Label, ...]]) -> dict[str, Any]:
     dims, meaning, unit = VARIABLES[name]
     shared = {label.unit for label in labels.get(dims[-1], ())} if dims and not unit else {unit}
     unit = shared.pop() if len(shared) == 1 else ""
     if name == "la_F":
         unit = unit.removesuffix(" s")
-    return {"long_name": meaning} | ({"units": unit} if unit else {})
+    codes = {"flag_values": np.arange(len(STATES), dtype=np.int8), "flag_meanings": " ".join(STATES)}
+    flags = codes if name == "state" else {}
+    return {"long_name": meaning} | flags | ({"units": unit} if unit else {})
 
 
 def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
@@ -151,8 +156,8 @@ def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
         labels["event"] = tuple(Label(f"{e.kind} {e.name}".strip()) for e in sol.events)
     labels["friction"] = tuple(_friction_labels(system, known.contacts))
     labels["interaction"] = tuple(Label(name) for name in interactions(system, known.contacts))
-    if sol.state is not None:
-        reservoirs = range(sol.state.shape[1] - n_N)
+    if sol.modes is not None:
+        reservoirs = range(sol.modes.shape[1] - n_N)
         labels["law"] = (*(Label(c.name) for c in known.contacts), *(Label(f"friction {i}") for i in reservoirs))
     return labels
 

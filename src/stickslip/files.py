@@ -16,6 +16,7 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ from .validate import as_parameters
 if TYPE_CHECKING:
     from xarray import Dataset
 
-FORMAT = 1
+FORMAT = 2  # 1: what is "modes" now was called "state"
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEADER = 96  # bytes of HDF5's superblock
 
@@ -47,22 +48,37 @@ class FileError(ValueError):
 def save(sol: Solution, path: str | os.PathLike) -> None:
     """See `Solution.save`."""
     path = Path(path)
-    if path.suffix != ".nc":
-        raise ValueError(f"{path}: the name must end in .nc (netCDF)")
+    if path.suffix not in (".nc", ".npz"):
+        raise ValueError(f"{path}: the name must end in .nc (netCDF, which ss.load reads) or .npz (arrays for numpy.load)")
+    if path.suffix == ".npz":
+        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values_of(sol).items()}
+        with writing(path) as part, part.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+        return
     data = _with_record(sol)
-    target = path.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path) as part:
+        data.to_netcdf(part, engine="h5netcdf", encoding=_encoding(data))
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[Path]:
+    """Another name to write under, which becomes ``path`` when it is complete and on the disk; errors name ``path``."""
+    target = Path(path).resolve()
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        data.to_netcdf(part, engine="h5netcdf", encoding=_encoding(data))
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, part)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)  # it is there only if something failed, or somebody pressed Ctrl-C
-    _sync_folder(target.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield part
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+            if target.exists():
+                shutil.copymode(target, part)
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)  # it is there only if something failed, or somebody pressed Ctrl-C
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise type(error)(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _sync_folder(folder: Path) -> None:
@@ -135,6 +151,8 @@ def load(path: str | os.PathLike, system: System | None = None, method: Method |
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
+    if path.suffix == ".npz":
+        raise FileError(f"{path} holds arrays only: numpy.load reads it; ss.load reads what sol.save wrote as .nc")
     data = _read(path)
     try:
         record = json.loads(data["record"].values.tobytes())
@@ -144,10 +162,12 @@ def load(path: str | os.PathLike, system: System | None = None, method: Method |
         event_names = record.get("event_names")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileError(f"{path} is damaged: its record cannot be read ({error!r})") from error
-    _check(path, data, shapes)
-    values: dict[str, Any] = {
-        name: jnp.asarray(data[name].values) if name in held_by_jax else np.asarray(data[name].values) for name in shapes
-    }
+    today = {"state": "modes"} if data.attrs["stickslip_format"] == 1 else {}
+    _check(path, data, shapes, today)
+    values: dict[str, Any] = {}
+    for name in shapes:
+        array = data[name].values
+        values[today.get(name, name)] = jnp.asarray(array) if name in held_by_jax else np.asarray(array)
     # Where there is a system, it answers these itself.
     rows = {name: values.pop(name) for name in DERIVED if name in values}
     stats = Stats(**{name: values.pop(name) for name in STATISTICS if name in values})
@@ -198,7 +218,7 @@ def _read(path: Path) -> "Dataset":
         raise FileError(f"{path} is damaged: {error}") from error
 
 
-def _check(path: Path, data: "Dataset", shapes: dict[str, list[int]]) -> None:
+def _check(path: Path, data: "Dataset", shapes: dict[str, list[int]], today: dict[str, str]) -> None:
     """Whether everything is there as it was written."""
     unknown = [name for name in shapes if name not in VARIABLES]
     if unknown:
@@ -207,7 +227,7 @@ def _check(path: Path, data: "Dataset", shapes: dict[str, list[int]]) -> None:
     if missing:
         raise FileError(f"{path} is incomplete: {', '.join(missing)} is missing")
     for name, shape in shapes.items():
-        found, dims = data.variables[name], dims_of(name, "u_dot_before" in shapes)
+        found, dims = data.variables[name], dims_of(today.get(name, name), "u_dot_before" in shapes)
         if list(found.shape) != shape or found.dims != dims:
             have = f"{' x '.join(map(str, found.dims))} = {found.shape}"
             raise FileError(f"{path} has a wrong shape: {name} is {have}, expected {' x '.join(dims)} = {tuple(shape)}")

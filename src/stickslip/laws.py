@@ -38,6 +38,12 @@ def _require(owner: object, name: str, low: float, high: float = math.inf, *, st
     stated = getattr(owner, name)
     if isinstance(stated, str | bytes) or stated is None or np.dtype(getattr(stated, "dtype", float)).kind not in "biuf":
         raise TypeError(f"{type(owner).__name__}({name}={stated!r}): {name} must be a number")
+    if name != "axes" and np.shape(stated) != ():
+        shown = "..." if isinstance(stated, jax.core.Tracer) else stated
+        raise ValueError(
+            f"{type(owner).__name__}({name}={shown}): {name} must be one number, got shape {np.shape(stated)}; to run with"
+            " many values, jax.vmap over them"
+        )
     value = _concrete(stated)
     if value is None:
         return
@@ -181,7 +187,11 @@ def _axes(axes: Any, dim: int) -> list[Any]:
 
 
 def _as_tuple(friction: Any) -> tuple[FrictionLaw, ...]:
-    return (friction,) if isinstance(friction, FrictionLaw) else tuple(friction)
+    if isinstance(friction, FrictionLaw):
+        return (friction,)
+    if not isinstance(friction, tuple | list):
+        raise TypeError(f"Contact(friction={friction!r}): friction must be a law such as ss.Coulomb(mu), or a tuple of laws")
+    return tuple(friction)
 
 
 class Contact(_Checked):
@@ -196,7 +206,7 @@ class Contact(_Checked):
         _require(self, "e_F", 0.0, 1.0)
         for law in self.friction:
             if not isinstance(law, FrictionLaw):
-                raise TypeError(f"Contact(friction=...): {law!r} is not a friction law")
+                raise TypeError(f"Contact(friction=...): {law!r} is not a friction law such as ss.Coulomb(mu)")
             law.check()
 
 

@@ -8,14 +8,13 @@ import numpy as np
 from . import shapes
 from .benchmarks import Benchmark
 from .benchmarks.bouncing_ball import exact_gap
+from .files import writing
 from .rigid import inclinations
 from .solution import Solution
 
 COLORS = (
     "#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a", "#00796b", "#d4a017",
 )  # fmt: skip
-
-MANY = 14  # lines; more have no legend
 
 
 def axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tuple[Any, Any]:
@@ -35,90 +34,14 @@ def axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tupl
     return figure, panels
 
 
-def _finish(figure: Any, file: str | Path, dpi: float | str = "figure") -> None:
+def finish(figure: Any, file: str | Path, dpi: float | str = "figure") -> None:
     import matplotlib.pyplot as plt
 
-    Path(file).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=dpi)
-    plt.close(figure)
-
-
-def overview(sol: Solution, title: str, file: str | Path) -> None:
-    """Positions, gaps, percussions (or forces, where they are known) and energy of any run."""
-    from .dataset import all_labels
-
-    made, sol = sol, sol.smooth(500)
-
-    names = {dim: [label.name for label in labels] for dim, labels in all_labels(sol).items()}
-    rows = 2 if sol.state is None else 3
-    figure, panels = axes(rows, 2, title, (9.0, 2.8 * rows))
-    (a, b), (c, d) = panels[:2]
-    if sol.order is not None:
-        _adjusted(sol, *panels[2])
-    elif sol.events is not None:
-        _located(made, *panels[2])
-    for i in range(sol.q.shape[1]):
-        a.plot(sol.t, sol.q[:, i], lw=1, label=names["coordinate"][i])
-    a.set(title="positions", xlabel="t")
-    if sol.q.shape[1] <= MANY:
-        a.legend(fontsize=7, ncols=3)
-    gaps = sol.g_N()
-    for i in range(gaps.shape[1]):
-        b.plot(sol.t, gaps[:, i], lw=1, label=names["contact"][i])
-    b.axhline(0.0, color="k", lw=0.6)
-    b.set(title=f"gaps (worst {gaps.min():.1e})" if gaps.size else "no contacts", xlabel="t")
-    forces = made.u_dot is not None
-    N, F = (made.la_N, made.la_F) if forces else (sol.P_N[1:], sol.P_F[1:])
-    t, symbol = (made.t, r"\lambda") if forces else (sol.t[1:], "P")
-    for i in range(N.shape[1]):
-        c.plot(t, N[:, i], lw=1, label=f"${symbol}_N$, {names['contact'][i]}")
-    for i in range(F.shape[1]):
-        c.plot(t, F[:, i], lw=0.8, ls="--", label=f"${symbol}_F$, {names['friction'][i]}")
-    c.set(title="contact forces" if forces else "percussions of each step", xlabel="t")
-    if 0 < sol.P_N.shape[1] + sol.P_F.shape[1] <= MANY:
-        c.legend(fontsize=7, ncols=2)
-    if sol.has_energy:
-        d.plot(sol.t, sol.energy(), lw=1)
-        d.set(title="energy", xlabel="t")
-    else:
-        for i in range(sol.u.shape[1]):
-            d.plot(sol.t, sol.u[:, i], lw=1)
-        d.set(title="velocities", xlabel="t")
-    _finish(figure, file)
-
-
-def _adjusted(sol: Solution, a: Any, b: Any) -> None:
-    """The step sizes, and the order of each step; dots where a law switched."""
-    switched = [point.step for point in sol.switching_points()]
-    for axis, values, title in ((a, sol.dt, "step size"), (b, sol.order, "order of the step")):
-        axis.plot(sol.t[1:], values[1:], lw=0.8, drawstyle="steps-pre")
-        axis.plot(sol.t[switched], values[switched], "k.", ms=4, label="a law switches")
-        axis.set(title=title, xlabel="t")
-    a.set_yscale("log")
-    a.legend(fontsize=7)
-
-
-MARKS = {
-    "impact": "v", "accumulation": "P", "lift-off": "^", "stick": "s", "slip": "o", "reversal": "D", "force jump": "x",
-    "event": "*", "printed steps": "X",
-}  # fmt: skip
-
-
-def _located(sol: Solution, a: Any, b: Any) -> None:
-    """The step sizes, and what happened when, one line a law."""
-    made = np.diff(sol.t) > 0
-    a.plot(sol.t[1:][made], sol.dt[1:][made], lw=0.8, drawstyle="steps-pre")
-    a.set(title="step size", xlabel="t", yscale="log")
-    names = [name for name in sol.events.names if name in set(sol.events.name)]
-    for kind, mark in MARKS.items():
-        some = sol.events.of(kind)
-        if len(some):
-            at = [names.index(name) if name else -1 for name in some.name]
-            b.plot(some.t, at, mark, ms=4, mfc="none" if mark in "^o" else None, label=kind)
-    b.set(title="events", xlabel="t", xlim=(sol.t[0], sol.t[-1]), yticks=range(len(names)), yticklabels=names)
-    b.set_ylim(-0.8, max(len(names), 1) - 0.2)
-    if len(sol.events):
-        b.legend(fontsize=7, ncols=3)
+    try:
+        with writing(file) as part:
+            figure.savefig(part, dpi=dpi, format=Path(file).suffix[1:])
+    finally:
+        plt.close(figure)
 
 
 def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> None:
@@ -158,7 +81,7 @@ def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> N
             scene.view_init(elev=18, azim=-55)
         else:
             scene.set_aspect("equal", adjustable="datalim")
-    _finish(figure, file, dpi=85)
+    finish(figure, file, dpi=85)
 
 
 def _snapshot(scene: Any, picture: list[Any], strength: float, plt: Any) -> None:
@@ -196,7 +119,7 @@ def bouncing_ball(runs: dict[str, Solution], b: Benchmark, file: str | Path) -> 
     a.legend(fontsize=8)
     c.set(title="energy", xlabel="t")
     c.legend(fontsize=8)
-    _finish(figure, file)
+    finish(figure, file)
 
 
 def slider_crank(sol: Solution, file: str | Path) -> None:
@@ -216,7 +139,7 @@ def slider_crank(sol: Solution, file: str | Path) -> None:
     E = sol.energy()
     d.plot(sol.t, E / E[0], lw=1)
     d.set(title="energy / start", xlabel="t")
-    _finish(figure, file)
+    finish(figure, file)
 
 
 def tippedisk(sol: Solution, b: Benchmark, file: str | Path) -> None:
@@ -235,7 +158,7 @@ def tippedisk(sol: Solution, b: Benchmark, file: str | Path) -> None:
     c.plot(sol.t[early], theta[early], lw=1)
     c.plot(list(inclination), list(inclination.values()), "ko", ms=3)
     c.set(title=r"inclination $\theta$", xlabel="t")
-    _finish(figure, file)
+    finish(figure, file)
 
 
 def convergence_plot(result: Any, title: str, file: str | Path) -> None:
@@ -253,7 +176,7 @@ def convergence_plot(result: Any, title: str, file: str | Path) -> None:
         axis.set(title=f"error in {quantity}", xlabel="dt", ylim=(max(smallest / 10, 1e-17), None))
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.legend(fontsize=7, title="method (measured order)", title_fontsize=7, loc="upper left")
-    _finish(figure, file)
+    finish(figure, file)
 
 
 def switching_points(curves: dict[tuple[str, int], Any], file: str | Path) -> None:
@@ -270,7 +193,7 @@ def switching_points(curves: dict[tuple[str, int], Any], file: str | Path) -> No
     c.set(title=r"woodpecker: error in $\varphi_S$", xlabel="dt_max")
     for axis in (a, c):
         axis.legend(fontsize=7)
-    _finish(figure, file)
+    finish(figure, file)
 
 
 def work_precision(curves: dict[str, np.ndarray], title: str, file: str | Path) -> None:
@@ -283,7 +206,7 @@ def work_precision(curves: dict[str, np.ndarray], title: str, file: str | Path) 
     a.axhline(1e-8, color="k", lw=0.6, ls=":")
     a.set(xlabel="time in ms (compiled, one core)", ylabel="largest error in q")
     a.legend(fontsize=7)
-    _finish(figure, file)
+    finish(figure, file)
 
 
 def work_precision_pair(persistent: dict[str, np.ndarray], impact: dict[str, np.ndarray], file: str | Path) -> None:
@@ -294,4 +217,4 @@ def work_precision_pair(persistent: dict[str, np.ndarray], impact: dict[str, np.
             axis.loglog(1e3 * rows[:, 1], rows[:, 0], "osd^v<>phXP"[i], ls="-", ms=4, lw=1, color=COLORS[i], label=name)
         axis.set(title=title, xlabel="time in ms (compiled, one core)", ylabel="error in q")
     b.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.02, 1.0))
-    _finish(figure, file)
+    finish(figure, file)

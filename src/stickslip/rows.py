@@ -120,7 +120,7 @@ class StageLayout:
     @property
     def bilateral(self) -> np.ndarray:
         """Where the bilateral rows are."""
-        one = np.arange(self.size).reshape(-1, self.of_stage.size)
+        one = np.arange(self.size).reshape(self.stages or 1, self.of_stage.size)
         return one[:, : self.of_stage.bilateral].ravel()
 
 

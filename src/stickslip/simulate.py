@@ -1,6 +1,7 @@
 """Runs: checks the input, drives the loops in chunks, and makes a solution of what they kept."""
 
 import math
+import reprlib
 from typing import Any, NamedTuple
 
 import jax
@@ -11,9 +12,11 @@ from . import loop
 from . import stepsize as adjusted
 from .captured import captured
 from .chunks import Run, in_chunks, unless_finished
+from .contract import explaining
 from .located.asked import Located
 from .located.run import run_located
 from .loop import Clock, Row
+from .methods import by_name
 from .methods.base import Method
 from .progress import meter
 from .results import RESULTS, SimulationError, first_failure, message, succeeded
@@ -21,8 +24,9 @@ from .rows import Layout
 from .solution import Solution, Stats
 from .stepsize import SwitchingPoints
 from .system import System
-from .validate import as_parameters, check_rows, check_times, checked_vectors
+from .validate import as_parameters, check_rows, check_times, checked_vectors, is_count, is_traced
 
+EXPLICIT_LIMIT = 2.0  # of the fastest rate times dt: what explicit treatment of forces bears
 CRUMB = 1e-3  # a last step shorter than this part of dt is joined with the one before
 
 
@@ -40,8 +44,8 @@ class _Outcome(NamedTuple):
 
 
 def simulate(
-    system: System,
-    method: Method | None = None,
+    system: System | None = None,
+    method: Method | str | None = None,
     q0: Any = None,
     u0: Any = None,
     *,
@@ -61,8 +65,12 @@ def simulate(
     max_events: int | None = None,
     t_eval: Any = None,
     events: Any = (),
+    restart: Solution | None = None,
 ) -> Solution:
     """Run a system from (q0, u0) at t0 to t1: with steps dt, with tolerances, or with a ``stepsize`` that chooses them.
+
+    ``method`` is an instance such as `ss.Rattle()`, or a name: "rattle", "radau3". ``restart=sol`` goes on where another run
+    ended, in place of q0, u0 and t0, with its system and method unless others are given; the solution begins there.
 
     Outside of tracing it runs in chunks: a progress bar moves (by default on a terminal, ``progress`` forces
     or forbids it), Ctrl-C returns what is there (and says so; a second one raises), and a failed step ends
@@ -79,36 +87,64 @@ def simulate(
     functions (t, q, u) whose zeros are located, with the attributes ``terminal`` and ``direction`` of solve_ivp; ``t_eval``
     are the times of the rows to keep. Without a method one that suits the tolerances is taken, see ``sol.method``.
     """
+    if restart is not None:
+        system, method, q0, u0, t0 = _going_on(restart, system, method, q0, u0, t0)
+    system = as_parameters(system)
     located = Located.of(rtol, atol, dt, locate, dt_max, dt_zeno, max_events, t_eval, events, stepsize, save_every)
     if method is None and located is not None:
         method = located.suitable()
-    if not isinstance(method, Method):
-        raise TypeError(f"method must be an instance such as ss.Rattle(), got {method!r}")
+    method = _method(method)
     if stepsize is not None and not isinstance(stepsize, SwitchingPoints):
         raise TypeError(f"stepsize must be an ss.SwitchingPoints(...), got {stepsize!r}")
     _check_steps(method, dt, stepsize, located)
     check_times(t0, t1, 1.0 if dt is None else dt)
-    if max_steps is not None and max_steps < 1:
-        raise ValueError(f"max_steps must be at least 1, got {max_steps}")
-    whole = isinstance(save_every, int | float | np.number) and float(save_every).is_integer()
-    if not whole or save_every < 1:
+    if max_steps is not None and not is_count(max_steps):
+        raise ValueError(f"max_steps must be a whole number, at least 1, got {max_steps!r}")
+    if not is_count(save_every):
         raise ValueError(f"save_every must be a positive integer, got {save_every!r}")
     if save_every > 1 and stepsize is not None:
         raise ValueError("save_every is for steps of a fixed size: with a stepsize every accepted step is kept")
-    system = as_parameters(system)
     q, u, traced = checked_vectors(system, t0, q0, u0, (method, stepsize))
     times = float(t0), float(t1)
-    if located is not None:
-        return run_located(system, method, located, times, q, u, traced, progress, max_steps, throw)
-    if stepsize is not None:
-        out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, progress, max_steps)
-    else:
-        assert dt is not None
-        out = _fixed_steps(system, method, float(dt), times, q, u, traced, progress, max_steps, int(save_every))
+    with explaining():
+        if located is not None:
+            return run_located(system, method, located, times, q, u, traced, progress, max_steps, throw)
+        if stepsize is not None:
+            out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, progress, max_steps)
+        else:
+            assert dt is not None
+            out = _fixed_steps(system, method, float(dt), times, q, u, traced, progress, max_steps, int(save_every))
     sol = _solution(system, method, q, u, out, t0, jnp if traced else np)
     if not traced and throw and not succeeded(out.result) and out.result != RESULTS.interrupted:
         raise SimulationError(_explain(out, sol, t1), sol)
     return sol
+
+
+def _going_on(sol: Any, system: Any, method: Any, q0: Any, u0: Any, t0: float) -> tuple[Any, ...]:
+    """From the end of another run."""
+    if not isinstance(sol, Solution):
+        raise TypeError(f"restart must be a solution, as ss.simulate returns it, got {reprlib.repr(sol)}")
+    if is_traced(sol):
+        raise TypeError("restart must be a solution with numbers: inside jit, vmap or a derivative give q0, u0 and t0")
+    if q0 is not None or u0 is not None or t0 != 0.0:
+        raise ValueError("restart gives q0, u0 and t0: leave these away, or give them in place of restart")
+    end = sol._single("restart")
+    system, method = end.system if system is None else system, end.method if method is None else method
+    return system, method, end.q[-1], end.u[-1], float(end.t[-1])
+
+
+def _method(method: Any) -> Method:
+    if isinstance(method, str):
+        return by_name(method)
+    if method is None:
+        raise TypeError('method is missing: give one such as ss.Rattle() or "rattle", or tolerances rtol=... and atol=...')
+    if isinstance(method, type) and issubclass(method, Method):
+        raise TypeError(f"method is the class {method.__name__}: method must be an instance such as ss.{method.__name__}()")
+    if not isinstance(method, Method):
+        raise TypeError(
+            f'method must be an instance such as ss.Rattle(), or a name such as "rattle", got {reprlib.repr(method)}'
+        )
+    return method
 
 
 def _check_steps(method: Method, dt: float | None, stepsize: SwitchingPoints | None, located: Located | None) -> None:
@@ -212,7 +248,7 @@ def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solu
         order, state, attempts, steps = out.adjusted
         # The start has no state of its own: nothing switches in the first step.
         first_state = state[0] if len(state) else np.zeros(state.shape[1:], dtype=bool)
-        more = {"order": with_first(0, order), "state": with_first(first_state, state)}
+        more = {"order": with_first(0, order), "modes": with_first(first_state, state)}
         stats = Stats(*counters, attempts=attempts, steps=steps)
 
     def after(first, parts):
@@ -235,6 +271,9 @@ def _explain(out: _Outcome, sol: Solution, t1: float) -> str:
         return f"{name} stopped after {k} steps at t = {sol.t[-1]:.6g}: {what}"
     if out.result == RESULTS.inconsistent_start:
         return what
+    stiff = _stiffness(sol, out.next_dt)
+    if stiff:
+        what = f"{what.split(';')[0]}; {stiff}"
     rows = np.nan_to_num(np.abs(np.asarray(out.residuals)), nan=np.inf)
     solve, row = np.unravel_index(np.argmax(rows), rows.shape) if rows.size else (0, 0)
     t, layout = float(sol.t[-1]), Layout(*(P.shape[-1] for P in (sol.P_g, sol.P_gamma, sol.P_N, sol.P_F)))
@@ -242,4 +281,24 @@ def _explain(out: _Outcome, sol: Solution, t1: float) -> str:
         f"{name} failed in step {k} (t = {t:.6g} to {min(t + out.next_dt, t1):.6g}),"
         f" solve {solve + 1} of {sol.method.n_solves}, largest residual in {layout.name(int(row))}: {what}."
         f" The {k} steps before are in the solution of this error."
+    )
+
+
+def _stiffness(sol: Solution, dt: float) -> str:
+    """What to do where forces change faster than a method that evaluates them at the start of a step can bear."""
+    if not sol.method.explicit_forces:
+        return ""
+    system, t, q, u = sol.system, float(sol.t[-1]), jnp.asarray(sol.q[-1]), jnp.asarray(sol.u[-1])
+    M, B = jnp.asarray(system.M(t, q)), jnp.asarray(system.B(t, q))
+    by_q, by_u = jax.jacfwd(lambda q, u: jnp.asarray(system.h(t, q, u)), argnums=(0, 1))(q, u)
+    rates = np.linalg.solve(M, np.concatenate([by_q @ B, by_u], axis=1))
+    if not np.all(np.isfinite(rates)):
+        return ""
+    n = u.shape[0]
+    fastest = max(np.sqrt(np.abs(np.linalg.eigvals(rates[:, :n])).max()), np.abs(np.linalg.eigvals(rates[:, n:])).max())
+    if fastest * dt <= EXPLICIT_LIMIT:
+        return ""
+    return (
+        f"the forces are stiff, they change within {1.0 / fastest:.1e} s, and {type(sol.method).__name__} needs steps that"
+        " follow: a stiffly accurate method does not, such as ss.RadauIIA(2)"
     )

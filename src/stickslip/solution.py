@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .captured import captured
 from .derive import Dynamics
 from .initial import acceleration_level, contact_state
+from .laws import StackedLaws, unchecked
 from .located import dense
 from .methods.base import Method
 from .results import RESULTS
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 BLOCK = 1024
+STATES = ("open", "slip", "stick")
 
 
 class Stats(eqx.Module):
@@ -95,10 +97,10 @@ class Solution(eqx.Module):
     Lambda_gamma: Any = None
     Lambda_N: Any = None
     Lambda_F: Any = None
-    # Where steps were adjusted: the order of each step, and the state of each law at its end (contacts: closed, then
-    # friction reservoirs: sticking); else None.
+    # Where steps were adjusted: the order of each step; else None.
     order: Any = None
-    state: Any = None
+    # Where the run itself decided them: contacts that are closed, then friction reservoirs that stick; else None.
+    modes: Any = None
     # Where events were located: what happened, and rates that `sol(t)` needs. A row has u_dot after its events, and of the
     # step that ends there u_dot at the end and at a quarter.
     events: Any = None
@@ -136,12 +138,12 @@ class Solution(eqx.Module):
 
     def switching_points(self) -> list[Any]:
         """Where laws switched, of a run with adjusted steps, in the order of time; of a batch a list for each run."""
-        if self.state is None:
+        if self.modes is None:
             raise AttributeError("switching points are known of runs with stepsize=ss.SwitchingPoints(...) only")
         if self.is_batch:
             return [self[i].switching_points() for i in range(len(self.t))]
         n_N = self.P_N.shape[1]
-        state, points = np.asarray(self.state), []
+        state, points = np.asarray(self.modes), []
         for row, law in np.argwhere(state[1:] != state[:-1]):
             closed = law < n_N
             names = ("open", "closed") if closed else ("slip", "stick")
@@ -175,6 +177,38 @@ class Solution(eqx.Module):
         """Gaps at the saved times."""
         known = self._from_file("g_N")
         return self._rows(_gaps, "t", "q") if known is None else known
+
+    @property
+    def state(self) -> np.ndarray:
+        """What each law does at each row, in words: "open", "slip" or "stick", (rows, laws), in the order of ``laws``.
+
+        As forces are, it is that of the instant, after whatever happened there: a contact that bounces is open. With several
+        friction laws it sticks where all of them do, without friction it slips wherever it is closed. Contacts of
+        velocity-level methods are closed where they pushed in the step that ends at the row.
+        """
+        if isinstance(self.t, jax.core.Tracer):
+            raise TypeError("sol.state has words, and inside jit, vmap or a derivative there are none: use sol.state_code()")
+        return np.array(STATES)[np.asarray(self.state_code())]
+
+    def state_code(self) -> Int[Array, "rows laws"]:
+        """`state` as numbers: 0 open, 1 slip, 2 stick."""
+        known = self._from_file("state")
+        if known is not None:
+            return known
+        one = self
+        while one.is_batch:
+            one = one[0]
+        with unchecked():
+            laws = StackedLaws.of(one.system.laws)
+        modes = self.modes
+        if modes is None:
+            by_percussion, xp = self.method.level == "velocity", np if isinstance(self.t, np.ndarray) else jnp
+            found = self._rows(_modes_by_percussion if by_percussion else _modes_by_state, "t", "dt", "q", "u", "P_N", "P_F")
+            modes = xp.concatenate(found, axis=-1)
+            # At rest or touching at the start says little: whether it stays so, the first step knows.
+            first = modes[..., :1, :] & modes[..., 1:2, :] if modes.shape[-2] > 1 else modes[..., :1, :]
+            modes = xp.concatenate([first, modes[..., 1:, :]], axis=-2)
+        return _codes(laws, modes[..., : laws.n_N], modes[..., laws.n_N :])
 
     @property
     def has_energy(self) -> bool:
@@ -251,16 +285,24 @@ class Solution(eqx.Module):
         return to_xarray(self._single("to_xarray"))
 
     def save(self, path: str | PathLike) -> None:
-        """Write everything to a netCDF-4 file (``.nc``) from which `ss.load` makes the solution again."""
+        """Write everything to a netCDF-4 file (``.nc``) from which `ss.load` makes the solution again.
+
+        A name in ``.npz`` has the arrays alone, for `numpy.load`.
+        """
         from .files import save
 
         save(self._single("save"), path)
 
-    def plot(self, path: Any, title: str = "") -> None:
-        """Positions, gaps, percussions and energy over time, as a picture (.png, .pdf, .svg)."""
-        from .plot import overview
+    def plot(self, path: Any = None, title: str = "", *, panels: Any = None, contacts: Any = None) -> Any:
+        """Positions, velocities, gaps, contact forces, stick and slip, energy and step sizes over time, as a picture.
 
-        overview(self._single("plot"), title or type(self.system).__name__, path)
+        Written to ``path`` (.png, .pdf, .svg), or a matplotlib figure where none is given. ``panels`` chooses some of
+        "positions", "velocities", "gaps", "forces", "states", "energy", "steps", "order"; ``contacts`` some of the laws, by
+        name or number.
+        """
+        from .overview import overview
+
+        return overview(self._single("plot"), title or type(self.system).__name__, path, panels, contacts)
 
     def animate(self, path: Any = None, *, title: str = "", frames: int = 200, duration: float = 8.0) -> Any:
         """A page to play, pause and scrub, written to ``path`` (.html) if one is given; it needs no network.
@@ -290,23 +332,46 @@ def _energy(system: Any, t, q, u):
     return system.energy(t, q, u)
 
 
-def _forces_by_state(system: System, t, dt, q, u, P_N, P_F) -> Forces:
+def _modes_by_state(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
+    """Contacts that are closed, and balls that may stick, by what moves."""
     dynamics = Dynamics.of(system, t, q, u)
-    return _forces(dynamics, t, q, u, *contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt))
+    return contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
 
 
-def _forces_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> Forces:
+def _modes_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
+    """The same by what pushed in the step that ends there."""
     dynamics = Dynamics.of(system, t, q, u)
     laws = dynamics.laws
     at_rest_or_start, zero_slip = contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
-    closed = (P_N > 0.0) | at_rest_or_start
     inside = laws.set.norm(P_F / laws.scale) < (1.0 - 1e-9) * laws.radii(P_N, dt)
-    return _forces(dynamics, t, q, u, closed, inside | zero_slip)
+    return (P_N > 0.0) | at_rest_or_start, inside | zero_slip
 
 
-def _forces(dynamics: Dynamics, t, q, u, closed, may_stick) -> Forces:
-    out = acceleration_level(dynamics, t, q, u, closed, may_stick)
+def _forces_by_state(system: System, t, *row) -> Forces:
+    return _forces(system, t, row, _modes_by_state)
+
+
+def _forces_by_percussion(system: System, t, *row) -> Forces:
+    return _forces(system, t, row, _modes_by_percussion)
+
+
+def _forces(system: System, t, row: Any, modes: Any) -> Forces:
+    _, q, u, *_ = row
+    dynamics = Dynamics.of(system, t, q, u)
+    out = acceleration_level(dynamics, t, q, u, *modes(system, t, *row))
     return Forces(*dynamics.percussions(out.y), out.x, out.result == RESULTS.successful)
+
+
+def _codes(laws: StackedLaws, closed: Any, stick: Any) -> Any:
+    """0 open, 1 slip, 2 stick, by law."""
+    xp = np if isinstance(closed, np.ndarray) else jnp
+    columns = []
+    for i in range(laws.count):
+        balls = np.flatnonzero(laws.law_of == i)
+        sticks = xp.all(stick[..., balls], axis=-1) if balls.size else False
+        of_law = xp.where(sticks, 2, 1) * xp.ones(stick.shape[:-1], dtype=int)
+        columns.append(xp.where(closed[..., i], of_law, 0) if i < laws.n_N else of_law)
+    return xp.stack(columns, axis=-1) if columns else xp.zeros((*closed.shape[:-1], 0), dtype=int)
 
 
 @eqx.filter_jit

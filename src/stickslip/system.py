@@ -1,5 +1,6 @@
 """The contract: a mechanical system as a paper writes it down."""
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,6 +65,18 @@ class System(eqx.Module):
         coordinates = ()
         velocities = ()
         contacts = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            super().__setattr__(name, value)
+        except dataclasses.FrozenInstanceError:
+            known = name in {field.name for field in dataclasses.fields(self)}
+            remedy = f"make another with dataclasses.replace(system, {name}=...)" if known else (
+                f"declare it in the class, `{name}: float`; then no __init__ is needed"
+            )  # fmt: skip
+            raise dataclasses.FrozenInstanceError(
+                f"{type(self).__name__}.{name} cannot be set: fields of a system are its parameters, and fixed: {remedy}"
+            ) from None
 
     def M(self, t: Any, q: Array) -> Float[Array, "nu nu"]:
         """Mass matrix."""

@@ -159,7 +159,7 @@ def radau_iia(stages: int) -> ButcherTableau:
 @cache
 def lobatto_iiia(stages: int) -> ButcherTableau:
     """B(2s-2), C(s); nodes (5.57)."""
-    _at_least(stages, 2, "Lobatto IIIA")
+    _at_least(stages, 2, "LobattoIIIAB")
     c = _nodes(stages, stages - 1, stages - 1, stages - 2)
     A = _collocation(c)
     return ButcherTableau(f"Lobatto IIIA, s = {stages}", A, A[-1].copy(), c)

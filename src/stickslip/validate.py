@@ -15,17 +15,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from .contract import returned
 from .derive import Directions, Dynamics, Situation
 from .laws import Contact, FrictionElement, StackedLaws, unchecked
 from .linalg import spd_solve
 from .scales import START
-from .system import Label, System
+from .system import Label, LagrangianSystem, System
 
 
-def as_parameters(system: System) -> System:
+def as_parameters(system: Any) -> System:
     """Python floats become arrays: a new value of a parameter must not mean a new compilation."""
+    if isinstance(system, type) and issubclass(system, System):
+        raise TypeError(f"system is the class {system.__name__}: give an instance of it, {system.__name__}(...)")
     if not isinstance(system, System):
-        raise TypeError(f"system must be a stickslip.System, got {type(system).__name__}")
+        got = repr(system) if system is None or isinstance(system, str | int | float) else f"a {type(system).__name__}"
+        hint = ": give its .system" if isinstance(getattr(system, "system", None), System) else ""
+        raise TypeError(f"system must be an instance of a subclass of ss.System, got {got}{hint}")
+    _check_fields(system)
     fields = vars(system)
     for name in ("M", "h", "B", "beta", "g", "gamma", "g_N", "gamma_F"):
         if name in fields and not callable(fields[name]):
@@ -34,6 +40,31 @@ def as_parameters(system: System) -> System:
                 " system: give that parameter another name"
             )
     return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, float) else x, system)
+
+
+def _check_fields(system: System) -> None:
+    """Parameters are numbers and arrays, in whatever containers; texts are kept as they are."""
+    for path, value in jax.tree_util.tree_leaves_with_path(system):
+        name = f"{type(system).__name__}{jax.tree_util.keystr(path)}"
+        if callable(value):
+            raise TypeError(
+                f"{name} is a function, {value!r}: make it a method of the class, or declare the field as one that is not a"
+                " parameter, `name: Callable = equinox.field(static=True)`"
+            )
+        if not isinstance(value, _PARAMETERS):
+            raise TypeError(
+                f"{name} is a {type(value).__name__}, {reprlib.repr(value)}: parameters are numbers and arrays; other"
+                " objects are declared with `equinox.field(static=True)`"
+            )
+
+
+_PARAMETERS = (int, float, complex, str, bytes, np.ndarray, np.generic, jax.Array, jax.ShapeDtypeStruct)
+
+
+def is_count(x: Any) -> bool:
+    """Whether x is a whole number, at least 1."""
+    number = isinstance(x, int | float | np.number) and not isinstance(x, bool)
+    return number and math.isfinite(x) and float(x).is_integer() and x >= 1
 
 
 def is_traced(*trees: Any) -> bool:
@@ -54,6 +85,8 @@ def nearest(kind: str, name: str, known: Iterable[str]) -> ValueError:
 
 def check_times(t0: Any, t1: Any, dt: Any) -> None:
     for name, value in (("t0", t0), ("t1", t1), ("dt", dt)):
+        if isinstance(value, bool | str) or value is None:
+            raise TypeError(f"{name} must be a number, got {value!r}")
         if isinstance(value, jax.core.Tracer):
             raise TypeError(f"{name} must be a Python number: it decides how many steps are made")
         try:
@@ -101,14 +134,27 @@ def _free_memory() -> float | None:
 
 
 def _vector(name: str, value: Any) -> Any:
-    array = jnp.asarray(value) if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value)) else np.asarray(value)
+    if value is None:
+        what = "position" if name == "q0" else "velocity"
+        raise TypeError(f"{name} is missing: give the {what} at the start, {name}=[...]")
+    try:
+        array = _array(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a vector of numbers, got {reprlib.repr(value)}") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a vector of real numbers, got {reprlib.repr(value)}")
     if array.ndim != 1:
         raise ValueError(f"{name} must be a vector, got shape {array.shape}")
-    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
-        raise TypeError(f"{name} must be real numbers, got {array.dtype}")
+    if not array.shape[0]:
+        raise ValueError(f"{name} is empty: a system has at least one coordinate and one velocity")
     if not isinstance(array, jax.core.Tracer) and not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite, got {array}")
     return array.astype(float)
+
+
+def _array(value: Any) -> Any:
+    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value))
+    return jnp.asarray(value) if traced else np.asarray(value)
 
 
 class _Counts(NamedTuple):
@@ -123,7 +169,8 @@ def _checked_laws(system: System) -> _Counts:
     with unchecked():
         stated = system.laws
     if callable(stated) or not isinstance(stated, tuple | list):
-        raise TypeError("system.laws must be an attribute holding a tuple of laws (a field or a property)")
+        got = "a function: write @property above it" if callable(stated) else f"{stated!r}: write (ss.Contact(...),)"
+        raise TypeError(f"system.laws must be an attribute holding a tuple of laws (a field or a property), got {got}")
     for i, law in enumerate(stated):
         if not isinstance(law, Contact | FrictionElement):
             raise TypeError(f"laws[{i}] must be an ss.Contact or an ss.FrictionElement, got {law!r}")
@@ -202,7 +249,10 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> 
     if key is not None and key in _shapes_seen:
         return
     tq, tqu = (t, q), (t, q, u)
-    expected: list[tuple[str, tuple[Array, ...], tuple[int, ...] | None]] = [
+    expected: list[tuple[str, tuple[Array, ...], tuple[int, ...] | None]] = []
+    if isinstance(system, LagrangianSystem):  # of which M and h are made
+        expected += [("T", tqu, ()), ("V", tq, ()), ("f", tqu, (nu,))]
+    expected += [
         ("M", tq, (nu, nu)), ("h", tqu, (nu,)), ("B", tq, (nq, nu)), ("beta", tq, (nq,)),
         ("g", tq, None), ("gamma", tqu, None), ("g_N", tq, (laws.n_N,)), ("gamma_F", tqu, (laws.n_F,)),
     ]  # fmt: skip
@@ -211,9 +261,9 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> 
     if hasattr(system, "energy"):
         expected.append(("energy", tqu, ()))
     for name, args, shape in expected:
-        out = jax.eval_shape(_as_array(getattr(system, name)), *args)
+        out = returned(name, getattr(system, name), {1: "q", 2: "t, q", 3: "t, q, u"}[len(args)], *args)
         if shape is not None and out.shape != shape:
-            raise ValueError(f"{name} returns shape {out.shape}, expected {shape}{_why(name, system, out.shape)}")
+            raise ValueError(f"{name} returns shape {out.shape}, expected {shape}{_why(name, system, nq, nu)}")
         if shape is None and len(out.shape) != 1:
             raise ValueError(f"{name} returns shape {out.shape}, expected a vector")
     if key is not None:
@@ -248,16 +298,18 @@ def _as_array(f: Any) -> Any:
     return lambda *a: jnp.asarray(f(*a))
 
 
-def _why(name: str, system: System, shape: tuple[int, ...]) -> str:
+def _why(name: str, system: System, nq: int, nu: int) -> str:
     if name == "g_N":
         n = sum(isinstance(law, Contact) for law in system.laws)
         return f": there are {n} ss.Contact in laws, one per gap is needed"
     if name == "gamma_F":
-        parts = []
-        for i, law in enumerate(system.laws):
-            parts.append(f"{_place(i, law)} has {_friction_velocities(law)}")
-        return ": friction velocities of the laws are " + ", ".join(parts)
-    return f" for q0 with {shape[0] if shape else 0} and u0 entries as given" if name in ("M", "h", "B", "beta") else ""
+        if not system.laws:
+            return ": there are no laws; write laws = (ss.Contact(friction=ss.Coulomb(mu)),)"
+        counts = [f"{_place(i, law)} has {_friction_velocities(law) or 'no friction'}" for i, law in enumerate(system.laws)]
+        none = not any(map(_friction_velocities, system.laws))
+        remedy = "; write ss.Contact(friction=ss.Coulomb(mu))" if none else ""
+        return f": friction velocities of the laws are {', '.join(counts)}{remedy}"
+    return f": q0 has {nq} entries and u0 has {nu}" if name in ("M", "h", "B", "beta", "normalize") else ""
 
 
 def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, Any]:
@@ -335,10 +387,10 @@ def check_start(values: dict[str, Any], t0: float, system: System) -> None:
     near = {name: np.asarray(value) for name, value in values["near"].items()}
     for name, value in v.items():
         if not np.all(np.isfinite(value)):
-            raise ValueError(f"{name} is not finite at the start (t = {t0}): {value}")
+            raise ValueError(f"{name} is not finite at the start (t = {t0}): {value.tolist()}")
     M = v["M"]
     if not np.abs(M - M.T).max(initial=0.0) <= 1e-8 * np.abs(M).max(initial=0.0):
-        raise ValueError(f"M is not symmetric at the start (t = {t0}): {M}")
+        raise ValueError(f"M is not symmetric at the start (t = {t0}): {M.tolist()}")
     eigenvalues = np.linalg.eigvalsh(M)
     if eigenvalues.min(initial=np.inf) <= 0.0:
         raise ValueError(f"M is not positive definite at the start (t = {t0}): smallest eigenvalue {eigenvalues.min()}")

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import loop
+from ..contract import returned
 from ..events import PRINTED
 from ..loop import Clock
 from ..methods import RadauIIA
@@ -17,6 +18,7 @@ from ..methods.base import Method
 from ..methods.projected import CoupledStages
 from ..results import succeeded
 from ..system import System
+from ..validate import is_count
 from .state import Control, Row
 
 PRINTED_STEPS = 20  # at most, where modes cannot be decided
@@ -58,7 +60,7 @@ class Located(NamedTuple):
             raise ValueError(f"rtol = {rtol:g} is below what double precision can do; at least 1e-14")
         _number("dt_max", dt_max, 1.0)
         _number("dt_zeno", dt_zeno, 1.0)
-        if max_events is not None and (_number("max_events", max_events, 1.0) < 1 or int(max_events) != max_events):
+        if max_events is not None and not is_count(max_events):
             raise ValueError(f"max_events must be a whole number, at least 1, got {max_events}")
         functions = (events,) if callable(events) else tuple(events)
         others = [f for f in functions if not callable(f)]
@@ -78,10 +80,9 @@ class Located(NamedTuple):
         """Each function gives one number, whose sign tells on which side of the event a state is."""
         for f in self.events:
             name = getattr(f, "__name__", repr(f))
-            shapes = [np.shape(a) for a in jax.tree.leaves(jax.eval_shape(f, t, q, u))]
-            if shapes != [()]:
-                got = f"an array of shape {shapes[0]}" if len(shapes) == 1 else f"{len(shapes)} values"
-                raise TypeError(f"events: {name}(t, q, u) must return one number, got {got}")
+            shape = returned(f"events: {name}", f, "t, q, u", np.asarray(t), q, u).shape
+            if shape != ():
+                raise TypeError(f"events: {name}(t, q, u) must return one number, got an array of shape {shape}")
 
     def check(self, method: Method) -> None:
         name, advice = type(method).__name__, "use ss.RadauIIA(stages) or ss.LobattoIIIC(stages), or a fixed dt"

@@ -46,7 +46,7 @@ def solution(
     forces = dict(zip(("la_g", "la_gamma", "la_N", "la_F"), map(xp.asarray, rows.la), strict=True))
     sol = Solution(
         t=rows.t, q=rows.q, u=rows.u, **percussions, result=result, stats=stats, system=system, method=method, **forces,
-        state=xp.concatenate([rows.closed, rows.stick], axis=1), events=happened, u_dot=rows.u_dot,
+        modes=xp.concatenate([rows.closed, rows.stick], axis=1), events=happened, u_dot=rows.u_dot,
         u_dot_before=rows.u_dot_before, u_dot_quarter=rows.u_dot_quarter,
     )  # fmt: skip
     return sol if asked.t_eval is None else at_times(sol, asked.t_eval, xp)
@@ -76,7 +76,7 @@ def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
     return Solution(
         t=xp.asarray(times), q=xp.asarray(q), u=xp.asarray(u), P_g=over(sol.P_g), P_gamma=over(sol.P_gamma),
         P_N=over(sol.P_N), P_F=over(sol.P_F), result=sol.result, stats=stats, system=sol.system, method=sol.method,
-        state=nearest(sol.state), events=sol.events,
+        modes=nearest(sol.modes), events=sol.events,
     )  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def dissipated(sol: Solution, key: str) -> tuple[Any, Any]:
     none = jnp.zeros(set_.count, dtype=bool)
 
     def row(k):
-        t, dt, closed, stick = sol.t[k], sol.t[k + 1] - sol.t[k], sol.state[k, : laws.n_N], sol.state[k, laws.n_N :]
+        t, dt, closed, stick = sol.t[k], sol.t[k + 1] - sol.t[k], sol.modes[k, : laws.n_N], sol.modes[k, laws.n_N :]
         a = dense.End.of(dynamics, t, sol.q[k], sol.u[k], sol.u_dot[k])
         b = dense.End.of(dynamics, sol.t[k + 1], sol.q[k + 1], sol.u[k + 1], sol.u_dot_before[k + 1])
         modes = GivenModes(closed, stick, none, none, jnp.zeros(laws.n_F))

@@ -78,8 +78,17 @@ class Method(eqx.Module):
         n_solves: ClassVar[Any]
     separates: ClassVar[bool] = False  # whether the scheme tells forces and impulses apart
     remembers: ClassVar[Any] = False  # whether a step uses more of the last one than its end: restarts when dt changes
+    explicit_forces: ClassVar[Any] = False  # whether smooth forces limit dt by how fast they change
     needs_stepsize: ClassVar[Any] = None  # why it cannot do with steps of one size, if so
     solver: eqx.AbstractVar[Solver]
+
+    def __check_init__(self):
+        """Solvers are objects with settings of their own."""
+        solver = vars(self).get("solver")
+        if solver is not None and not isinstance(solver, Solver):
+            raise TypeError(
+                f"{type(self).__name__}(solver={solver!r}): solver must be an instance such as ss.SemismoothNewton()"
+            )
 
     @abc.abstractmethod
     def init(self, dynamics: Dynamics, t, q: Array, u: Array, dt) -> Any:

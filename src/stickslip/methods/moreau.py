@@ -70,6 +70,7 @@ class MoreauMidpoint(Method):
 
     order = 1
     level = "velocity"
+    explicit_forces = True
     reference = "J. J. Moreau, Unilateral contact and dry friction, CISM 302, 1988; doi:10.1007/978-3-7091-2624-0_1"
     n_solves = 1
 

@@ -62,6 +62,7 @@ class LobattoIIIAB(Method):
     solver: Solver = eqx.field(default_factory=default_solver)
 
     level = "position"
+    explicit_forces = True
     reference = (
         "Capobianco, Harsch, Leyendecker, CMAME (S1); Breuling, thesis, chapter 5 (S3); Jay 1996, doi:10.1137/0733019"
     )

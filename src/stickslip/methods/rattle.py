@@ -142,6 +142,7 @@ class Rattle(Method):
 
     order = 2
     level = "position"
+    explicit_forces = True
     reference = "Breuling, Capobianco, Eugster, Leine, NAHS 52 (2024); doi:10.1016/j.nahs.2024.101469"
     n_solves = 2
 

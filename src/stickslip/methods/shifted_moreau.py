@@ -30,6 +30,7 @@ class ShiftedMoreau(Method):
 
     order = 1
     level = "velocity"
+    explicit_forces = True
     reference = "J. Breuling, thesis, University of Stuttgart, 2024, section 5.4 (S3)"
     n_solves = 1
 

@@ -59,7 +59,7 @@ def falling_mass_with_odd_substeps(sheet: Sheet) -> None:
     sheet.close("highest order there", sol.order[flight].max(), 2, source="S4 section 10.1: exact for the parabola")
     sheet.close("largest step at rest", sol.dt[late].max(), dt_max, rtol=1e-2, source="S4 Fig. 10(a): grows again")
     resolved = math.ceil(math.log(dt_min / (2 * e * r["first_impact"])) / math.log(e))  # flights longer than dt_min
-    rest = sol.t[np.flatnonzero(~sol.state[:, 0])[-1]]
+    rest = sol.t[np.flatnonzero(~sol.modes[:, 0])[-1]]
     sheet.close("contact closed for ever", rest, r["accumulation"], atol=2 * resolved * dt_min, source=late_by)
     judge_growth(sheet, sol, b.stepsize)
     # A parabola is exact at any tolerance: an oscillation is not.
@@ -205,7 +205,7 @@ LAWS = ("beak", "sleeve, below", "sleeve, above")
 def draw_states(axis: Any, sol: Solution) -> None:
     """Black where a law is in its constraint mode, grey where it is impressed, as in the paper."""
     names = [f"contact, {name}" for name in LAWS] + [f"friction, {name}" for name in LAWS]
-    for k, state in enumerate(np.asarray(sol.state).T):
+    for k, state in enumerate(np.asarray(sol.modes).T):
         for constraint, color in ((True, "k"), (False, "0.8")):
             steps = np.flatnonzero(state[1:] == constraint) + 1
             axis.broken_barh([(sol.t[i] - sol.dt[i], sol.dt[i]) for i in steps], (k - 0.35, 0.7), color=color, lw=0)
