@@ -113,6 +113,7 @@ def test_a_friction_element_brakes_with_its_force_and_holds(kind):
     assert np.linalg.norm(sol.P_F[1:45], axis=1) == pytest.approx(2.0 * 1e-2, abs=1e-12)
     assert np.linalg.norm(sol.P_F, axis=1).max() <= 2.0 * 1e-2 + 1e-12
     assert np.abs(sol.u[-1]).max() < 1e-12
+    assert (list(sol.state[1:45, 0]), list(sol.state[55:, 0])) == (["slip"] * 44, ["stick"] * (len(sol.t) - 55))
     direction = sol.q[1:] / np.linalg.norm(sol.q[1:], axis=1)[:, None]
     assert direction == pytest.approx(np.tile([0.6, -0.8], (len(direction), 1)), abs=1e-9)
 

@@ -471,7 +471,7 @@ REFUSED = {
     "folder": (lambda f: (f.unlink(), f.mkdir()), "is not a file"),
     "foreign netCDF": (foreign_netcdf, "not written by stickslip"),
     "foreign HDF5": (foreign_hdf5, "not written by stickslip"),
-    "newer": (lambda f: with_attribute(f, "stickslip_format", 2), "has format 2, this stickslip reads formats up to 1"),
+    "newer": (lambda f: with_attribute(f, "stickslip_format", 9), "has format 9, this stickslip reads formats up to 2"),
     "no number": (lambda f: with_attribute(f, "stickslip_format", "one"), "damaged: stickslip_format is one"),
     "missing": (lambda f: rewritten(f, lambda d: d.drop_vars(["u", "residual"])), "incomplete: u, residual"),
     "no record": (lambda f: rewritten(f, lambda d: d.drop_vars("record")), "damaged: its record"),
@@ -506,7 +506,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
 
 
 def test_the_name_must_end_in_nc(sol, tmp_path):
-    for name in ("run.npz", "run", "run.nc.gz"):
+    for name in ("run.csv", "run", "run.nc.gz"):
         with pytest.raises(ValueError, match=f"{name}: the name must end in .nc"):
             sol.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

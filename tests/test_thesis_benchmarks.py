@@ -71,6 +71,10 @@ def test_block_on_belt_slips_sticks_and_repeats(kind):
     assert second - first == pytest.approx(reference["period"], abs=2e-2)
     assert sol.q[at(sol, stick), 0] == pytest.approx(reference["x_at_stick"], abs=5e-3)
     assert np.abs(sol.P_F).max() <= 0.5 * 5e-3 * (1 + 1e-12)
+    since = (sol.t - reference["first_slip"]) % reference["period"]  # what it does, in words, at every row
+    slips = (sol.t > reference["first_slip"]) & (since < reference["slip_duration"])
+    sure = np.minimum.reduce([since, np.abs(since - reference["slip_duration"]), reference["period"] - since]) > 3e-2
+    np.testing.assert_array_equal(sol.state[sure, 0], np.where(slips, "slip", "stick")[sure])
 
 
 # -- stiff pendulum (7.5) ----------------------------------------------------------------------------------------------

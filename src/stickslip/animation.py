@@ -19,6 +19,7 @@ from . import shapes
 from .dataset import all_labels, result_name
 from .files import writing
 from .laws import Contact
+from .overview import resting_force
 from .pages import render
 from .plot import COLORS
 
@@ -55,6 +56,7 @@ class Animation:
         return {
             "data": figure.data,
             "layout": figure.layout(),
+            "narrow": figure.layout(narrow=True),
             "moving": figure.moving,
             "t": _shorts(t),
             "duration": self.duration,
@@ -154,19 +156,27 @@ class _Figure:
             self.moving.append({"trace": len(self.data)} | {key: _packed(rows) for key, rows in frames.items()})
         self.data.append({**trace, **first})
 
-    def layout(self) -> dict[str, Any]:
-        left = 0.6 if self.dim else 0.0
-        right = [left + 0.08 if self.dim else 0.06, 1.0]
+    def layout(self, narrow: bool = False) -> dict[str, Any]:
+        """Panels beside the scene; on a ``narrow`` screen below it."""
+        beside = bool(self.dim) and not narrow
+        left, floor = (0.6, 0.0) if beside else (1.0, 0.56)
+        right = [left + 0.08 if beside else 0.06, 1.0]
+        below = 0.48 if narrow and self.dim else 1.0
         layout: dict[str, Any] = {
-            "height": 460, "margin": {"l": 45, "r": 10, "t": 20, "b": 40}, "font": {"size": 11}, "showlegend": False,
-            "plot_bgcolor": "white", "paper_bgcolor": "white", "uirevision": "keep",
+            "height": 720 if narrow and self.dim else 460, "margin": {"l": 45, "r": 10, "t": 20, "b": 40},
+            "font": {"size": 11}, "showlegend": True, "plot_bgcolor": "white", "paper_bgcolor": "white",
+            "uirevision": "keep",
         }  # fmt: skip
         for k, title in enumerate(self.titles, start=2):  # axes 2, 3: the panels; axis 1 is the scene
             low = 0.56 if k == 2 else 0.0
             layout[f"xaxis{k}"] = {"domain": right, "anchor": f"y{k}", "gridcolor": "#e4e4e4"}
             layout[f"yaxis{k}"] = {
-                "domain": [low, low + 0.40], "anchor": f"x{k}", "gridcolor": "#e4e4e4", "zerolinecolor": "#888",
-                "title": {"text": title}, "exponentformat": "power", **self.heights.get(k, {}),
+                "domain": [below * low, below * (low + 0.40)], "anchor": f"x{k}", "gridcolor": "#e4e4e4",
+                "zerolinecolor": "#888", "title": {"text": title}, "exponentformat": "power", **self.heights.get(k, {}),
+            }  # fmt: skip
+            layout[_legend(k)] = {
+                "x": 1.0, "xanchor": "right", "y": below * (low + 0.40), "yanchor": "top", "font": {"size": 10},
+                "bgcolor": "rgba(255,255,255,0.65)", "tracegroupgap": 0,
             }  # fmt: skip
         layout["xaxis3"]["title"] = {"text": "t in s"}
         if self.ranges is not None:
@@ -174,10 +184,16 @@ class _Figure:
             if self.dim == 2:
                 plain = {"zeroline": False, "gridcolor": "#f0f0f0"}
                 layout["xaxis"] = {"domain": [0, left], "range": r[0], "anchor": "y", **plain}
-                layout["yaxis"] = {"range": r[1], "scaleanchor": "x", "anchor": "x", **plain}
+                layout["yaxis"] = {
+                    "domain": [0 if beside else floor, 1],
+                    "range": r[1],
+                    "scaleanchor": "x",
+                    "anchor": "x",
+                    **plain,
+                }
             else:
                 layout["scene"] = {
-                    "domain": {"x": [0, left], "y": [0, 1]}, "aspectmode": "data",
+                    "domain": {"x": [0, left], "y": [0 if beside else floor, 1]}, "aspectmode": "data",
                     "camera": {"eye": {"x": 0.8, "y": -1.0, "z": 0.4}, "center": {"x": 0, "y": 0, "z": -0.1}},
                     **{f"{n}axis": {"visible": False, "range": r[k]} for k, n in enumerate("xyz")},
                 }  # fmt: skip
@@ -220,7 +236,14 @@ class _Scene:
         for kind in (shapes.Mesh, shapes.Polygon, shapes.Line):
             self._put_kind(figure, [s for s in self.shapes if isinstance(s, kind)])
         for c in self.contacts:
-            self._put_forces(figure, c, ARROW * size)
+            self._put_forces(figure, c, min(ARROW * size, self._largest_body() or np.inf))
+
+    def _largest_body(self) -> float:
+        """The extent of the largest shape that moves: no arrow is longer."""
+        moving = [
+            s.points for s in self.shapes if not np.array_equal(s.points, np.broadcast_to(s.points[:1], s.points.shape))
+        ]
+        return max((float(np.nanmax(np.ptp(points[0], axis=0))) for points in moving), default=0.0)
 
     def _put_kind(self, figure: _Figure, found: list[Any]) -> None:
         """Shapes of one look are one trace, with gaps between."""
@@ -240,7 +263,7 @@ class _Scene:
     def _put_line(self, figure: _Figure, points: np.ndarray, **look: Any) -> None:
         where = {"type": "scatter3d"} if self.dim == 3 else {"type": "scatter", "xaxis": "x", "yaxis": "y"}
         frames = {axis: points[:, :, k] for k, axis in enumerate("xyz"[: self.dim])}
-        figure.add(frames, mode="lines", hoverinfo="skip", **where, **look)
+        figure.add(frames, mode="lines", hoverinfo="skip", showlegend=False, **where, **look)
 
     def _put_forces(self, figure: _Figure, c: Any, longest: float) -> None:
         """Arrows: what acted on each contact since the frame before, so that no impact is missed between frames."""
@@ -263,7 +286,7 @@ def _put_mesh(figure: _Figure, s: Any) -> None:
     look: dict[str, Any] = {"color": s.color}
     if s.marks is not None:
         look = {"facecolor": [s.accent if mark else s.color for mark in np.ravel(s.marks[0])]}
-    figure.add(frames, type="mesh3d", i=i, j=j, k=k, flatshading=True, opacity=s.opacity, hoverinfo="skip",
+    figure.add(frames, type="mesh3d", i=i, j=j, k=k, flatshading=True, opacity=s.opacity, hoverinfo="skip", showlegend=False,
                lighting={"ambient": 0.65, "diffuse": 0.6, "specular": 0.05}, **look)  # fmt: skip
 
 
@@ -314,23 +337,24 @@ def _forces(sol: Any, c: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def _panels(figure: _Figure, sol: Any, t: np.ndarray) -> None:
-    """Gaps above, percussions below (coordinates and velocities where there is no contact), each with a cursor."""
-    time = np.asarray(sol.t)
+    """Gaps above, contact forces below (coordinates and velocities where there is no contact), each with a cursor."""
+    time, dt = np.asarray(sol.t), np.asarray(sol.dt)
+    N = np.asarray(sol.P_N) / np.where(dt > 0.0, dt, np.inf)[:, None]  # means over the steps, whatever their size
     n_N = np.shape(sol.P_N)[1]
     if not n_N:
         upper, lower = _by_name(sol, "coordinate", sol.q), _by_name(sol, "velocity", sol.u)
         figure.titles = ["coordinates", "velocities"]
     elif n_N > LINES:
         upper = {"smallest gap": np.asarray(sol.g_N()).min(axis=1)}
-        lower = {"sum of P_N": np.asarray(sol.P_N).sum(axis=1)}
-        figure.titles = ["smallest gap in m", "sum of P_N in N s"]
+        lower = {"sum of normal forces": N.sum(axis=1)}
+        figure.titles = ["smallest gap in m", "normal forces in N"]
     else:
         names = [label.name for label in all_labels(sol)["contact"]]
-        upper = {f"g_N {name}": x for name, x in zip(names, np.asarray(sol.g_N()).T, strict=True)}
-        lower = {f"P_N {name}": x for name, x in zip(names, np.asarray(sol.P_N).T, strict=True)}
-        figure.titles = ["gaps in m", "percussions of a step in N s"]
+        upper = dict(zip(names, np.asarray(sol.g_N()).T, strict=True))
+        lower = dict(zip(names, N.T, strict=True))
+        figure.titles = ["gaps in m", "normal forces in N"]
     for k, lines in enumerate((upper, lower), start=2):
-        axes = {"xaxis": f"x{k}", "yaxis": f"y{k}", "type": "scatter", "mode": "lines"}
+        axes = {"xaxis": f"x{k}", "yaxis": f"y{k}", "type": "scatter", "mode": "lines", "legend": _legend(k)}
         for i, (name, y) in enumerate(lines.items()):
             keep = _telling(y)
             line = {"width": 1.3, "color": COLORS[i % len(COLORS)]}
@@ -340,9 +364,18 @@ def _panels(figure: _Figure, sol: Any, t: np.ndarray) -> None:
         if high - low < 1e-9:  # a contact that stays closed is a line, not its round-off
             low, high = -1e-3, 1e-3
             figure.heights[k] = {"range": [low, high]}
+        resting = resting_force(np.stack(list(lines.values()), axis=1)) if n_N and k == 3 else None
+        if resting is not None:  # impacts go through the ceiling
+            low, high = -0.1 * resting, 1.4 * resting
+            figure.heights[k] = {"range": [low, high]}
         cursor = np.broadcast_to(np.array([low, high]), (len(t), 2))
         now = np.repeat(t[:, None], 2, axis=1)
-        figure.add({"x": now, "y": cursor}, line={"width": 1.5, "color": FORCE}, hoverinfo="skip", **axes)
+        figure.add({"x": now, "y": cursor}, line={"width": 1.5, "color": FORCE}, hoverinfo="skip", showlegend=False, **axes)
+
+
+def _legend(k: int) -> str:
+    """Of axis k, in Plotly's words."""
+    return "legend" if k == 2 else f"legend{k - 1}"
 
 
 def _by_name(sol: Any, dim: str, columns: Any) -> dict[str, np.ndarray]:

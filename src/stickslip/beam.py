@@ -48,12 +48,12 @@ def _quadrature(degree: int, elements: int, points: int) -> tuple[np.ndarray, ..
 class PlanarBeam(eqx.Module):
     """Straight when undeformed. ``q`` and ``u`` are its 2 (elements + degree) coordinates and velocities."""
 
-    length: float
-    EA: float
-    EI: float
+    length: float  # in m
+    EA: float  # in N
+    EI: float  # in N m^2
     density: float  # mass per length
-    degree: int = eqx.field(static=True, default=3)
-    elements: int = eqx.field(static=True, default=8)
+    degree: int = eqx.field(static=True, default=3)  # of the splines, at least 2
+    elements: int = eqx.field(static=True, default=8)  # number of elements
     points: int = eqx.field(static=True, default=5)  # Gauss points an element
 
     def __check_init__(self):

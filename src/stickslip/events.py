@@ -20,10 +20,10 @@ _, IMPACT, LIFT_OFF, STICK, SLIP, REVERSAL, ACCUMULATION, FORCE_JUMP, EVENT, PRI
 class Event(NamedTuple):
     """One of them."""
 
-    t: float
-    kind: str
-    contact: int
-    name: str
+    t: float  # in s
+    kind: str  # a word of `KINDS`: "impact", "lift-off", "stick", "slip", ...; "event" for your own
+    contact: int  # index in `laws`; -1 for none
+    name: str  # of the contact, or of your function
 
 
 class Events(eqx.Module):
@@ -33,11 +33,11 @@ class Events(eqx.Module):
     derivatives there are as many records as ``max_events``; those that did not happen have t = inf and code 0.
     """
 
-    t: Float[Array, " events"]
+    t: Float[Array, " events"]  # times in s
     code: Int[Array, " events"]  # place in `KINDS`
     source: Int[Array, " events"]  # place in `names`; -1: none
     names: tuple[str, ...] = eqx.field(static=True)  # of the laws, then of the user's functions
-    n_laws: int = eqx.field(static=True)
+    n_laws: int = eqx.field(static=True)  # how many of the names are laws
 
     @property
     def kind(self) -> np.ndarray:

@@ -82,14 +82,14 @@ def contact_state(dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: A
 class InitialState(eqx.Module):
     """Rates and forces at the start; friction forces in physical units."""
 
-    q_dot: Float[Array, " nq"]
+    q_dot: Float[Array, " nq"]  # rates of the coordinates
     u_dot: Float[Array, " nu"]
     la_g: Float[Array, " n_g"]
     la_gamma: Float[Array, " n_gamma"]
     la_N: Float[Array, " n_N"]
     la_F: Float[Array, " n_F"]
-    closed: Bool[Array, " n_N"]
-    result: Any
+    closed: Bool[Array, " n_N"]  # contacts that are closed
+    result: Any  # a member of `ss.RESULTS`
 
 
 @eqx.filter_jit

@@ -99,9 +99,9 @@ class FrictionLaw(_Checked):
 class Coulomb(FrictionLaw):
     """Coulomb's law with a circular, or by ``axes`` an elliptical reservoir of semi-axes a_i mu P_N, S3 (3.27)."""
 
-    mu: Any = eqx.field(converter=_number)
-    dim: int = eqx.field(default=1, static=True)
-    axes: Any = eqx.field(default=None, converter=_numbers)
+    mu: Any = eqx.field(converter=_number)  # coefficient of friction, a pure number
+    dim: int = eqx.field(default=1, static=True)  # 1 in the plane, 2 in space
+    axes: Any = eqx.field(default=None, converter=_numbers)  # a_i of an elliptical reservoir, pure numbers; None: 1
 
     def check(self) -> None:
         _require(self, "mu", 0.0)
@@ -116,8 +116,8 @@ class Coulomb(FrictionLaw):
 class RectangularCoulomb(FrictionLaw):
     """Two independent intervals a_i mu P_N, S3 (3.33): the x-y table."""
 
-    mu: Any = eqx.field(converter=_number)
-    axes: Any = eqx.field(converter=_number)
+    mu: Any = eqx.field(converter=_number)  # coefficient of friction, a pure number
+    axes: Any = eqx.field(converter=_number)  # a_1, a_2, pure numbers
 
     def check(self) -> None:
         _require(self, "mu", 0.0)
@@ -130,7 +130,7 @@ class RectangularCoulomb(FrictionLaw):
 class Pivoting(FrictionLaw):
     """A torque about the normal, at most mu P_N; mu is a length. S3 (3.34)."""
 
-    mu: Any = eqx.field(converter=_number)
+    mu: Any = eqx.field(converter=_number)  # in m: torque over normal force
 
     def check(self) -> None:
         _require(self, "mu", 0.0)
@@ -142,8 +142,8 @@ class Pivoting(FrictionLaw):
 class Rolling(FrictionLaw):
     """Torques about the tangents, each at most mu P_N; mu is a length. S3 (3.35)."""
 
-    mu: Any = eqx.field(converter=_number)
-    dim: int = eqx.field(default=1, static=True)
+    mu: Any = eqx.field(converter=_number)  # in m: torque over normal force
+    dim: int = eqx.field(default=1, static=True)  # 1 in the plane, 2 in space
 
     def check(self) -> None:
         _require(self, "mu", 0.0)
@@ -161,9 +161,9 @@ class CoulombContensou(FrictionLaw):
     contact area.
     """
 
-    mu: Any = eqx.field(converter=_number)
-    radius: Any = eqx.field(converter=_number)
-    axes: Any = eqx.field(default=None, converter=_numbers)
+    mu: Any = eqx.field(converter=_number)  # coefficient of friction, a pure number
+    radius: Any = eqx.field(converter=_number)  # R in m
+    axes: Any = eqx.field(default=None, converter=_numbers)  # a_1, a_2, pure numbers; None: 1
 
     def check(self) -> None:
         _require(self, "mu", 0.0)
@@ -197,9 +197,9 @@ def _as_tuple(friction: Any) -> tuple[FrictionLaw, ...]:
 class Contact(_Checked):
     """Signorini's law with Newton's impact law in normal (e_N) and tangential (e_F) direction, and friction."""
 
-    e_N: Any = eqx.field(default=0.0, converter=_number)
-    e_F: Any = eqx.field(default=0.0, converter=_number)
-    friction: Any = eqx.field(default=(), converter=_as_tuple)
+    e_N: Any = eqx.field(default=0.0, converter=_number)  # coefficient of restitution, 0 to 1
+    e_F: Any = eqx.field(default=0.0, converter=_number)  # the same in tangential direction
+    friction: Any = eqx.field(default=(), converter=_as_tuple)  # one law, or a tuple of laws; without: none
 
     def check(self) -> None:
         _require(self, "e_N", 0.0, 1.0)
@@ -213,9 +213,9 @@ class Contact(_Checked):
 class FrictionElement(_Checked):
     """A reservoir of constant size that belongs to no contact: |P_F| <= force * dt over a step."""
 
-    force: Any = eqx.field(converter=_number)
-    dim: int = eqx.field(default=1, static=True)
-    e_F: Any = eqx.field(default=0.0, converter=_number)
+    force: Any = eqx.field(converter=_number)  # in N, or in N m where its velocity is one of rotation
+    dim: int = eqx.field(default=1, static=True)  # number of velocities that share it
+    e_F: Any = eqx.field(default=0.0, converter=_number)  # tangential restitution, 0 to 1
 
     def check(self) -> None:
         _require(self, "force", 0.0)

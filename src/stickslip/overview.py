@@ -194,7 +194,7 @@ def _component(run: _Run, component: int) -> int:
     return sum(_owner(run, i) == _owner(run, component) for i in range(len(before)))
 
 
-def _resting(forces: np.ndarray) -> float | None:
+def resting_force(forces: np.ndarray) -> float | None:
     """The largest force that is no impact, if impacts dwarf it: less than half are, and either a leap divides them from the
     rest, or they are the largest tenth.
     """
@@ -211,7 +211,7 @@ def _resting(forces: np.ndarray) -> float | None:
 
 def _edge(run: _Run, place: Any, t: Any, forces: np.ndarray) -> None:
     """Limits that show resting forces; marks where impulses go beyond."""
-    sol, high = run.sol, _resting(forces)
+    sol, high = run.sol, resting_force(forces)
     low, up = place.get_ylim()
     if high is not None:
         seen = forces[np.isfinite(forces) & (np.abs(forces) <= high)]

@@ -51,8 +51,8 @@ class Mesh(Shape):
     triangles: Any = eqx.field(converter=jnp.asarray)  # (m, 3) numbers of points
     marks: Any = eqx.field(converter=lambda x: None if x is None else jnp.asarray(x), default=None)  # (m,)
     color: str = eqx.field(static=True, default=STEEL)
-    accent: str = eqx.field(static=True, default=ACCENT)
-    opacity: float = eqx.field(static=True, default=1.0)
+    accent: str = eqx.field(static=True, default=ACCENT)  # colour of marked triangles
+    opacity: float = eqx.field(static=True, default=1.0)  # 0 to 1
 
     def __check_init__(self):
         if self.marks is not None and self.marks.shape != self.triangles.shape[:1]:

@@ -58,17 +58,17 @@ class Forces(eqx.Module):
     la_N: Float[Array, "rows n_N"]
     la_F: Float[Array, "rows n_F"]
     u_dot: Float[Array, "rows nu"]
-    converged: Bool[Array, " rows"]
+    converged: Bool[Array, " rows"]  # whether the forces of a row could be found
 
 
 class SwitchingPoint(NamedTuple):
     """A law that changed its state in the step that ends at t (row ``step``)."""
 
-    t: float
-    step: int
+    t: float  # in s
+    step: int  # row that the step ends at
     law: str  # "contact 0", "friction 0": in the order of `laws`, friction counted by reservoir
-    before: str
-    after: str
+    before: str  # "open", "closed", "slip" or "stick"
+    after: str  # the same
 
 
 class Solution(eqx.Module):
@@ -84,10 +84,10 @@ class Solution(eqx.Module):
     P_gamma: Float[Array, "rows n_gamma"]
     P_N: Float[Array, "rows n_N"]
     P_F: Float[Array, "rows n_F"]
-    result: Any
-    stats: Stats
-    system: System
-    method: Method
+    result: Any  # how the run ended, a member of `ss.RESULTS`
+    stats: Stats  # iterations and residuals, `ss.Stats`
+    system: System  # as it was run
+    method: Method  # as it was run
     # Forces at the end and impulses of the step, from methods that tell them apart (generalized-alpha); else None.
     la_g: Any = None
     la_gamma: Any = None
@@ -103,7 +103,7 @@ class Solution(eqx.Module):
     modes: Any = None
     # Where events were located: what happened, and rates that `sol(t)` needs. A row has u_dot after its events, and of the
     # step that ends there u_dot at the end and at a quarter.
-    events: Any = None
+    events: Any = None  # what happened and when, `ss.Events`, where events were located
     u_dot: Any = None
     u_dot_before: Any = None
     u_dot_quarter: Any = None
@@ -183,8 +183,7 @@ class Solution(eqx.Module):
         """What each law does at each row, in words: "open", "slip" or "stick", (rows, laws), in the order of ``laws``.
 
         As forces are, it is that of the instant, after whatever happened there: a contact that bounces is open. With several
-        friction laws it sticks where all of them do, without friction it slips wherever it is closed. Contacts of
-        velocity-level methods are closed where they pushed in the step that ends at the row.
+        friction laws it sticks where all of them do, without friction it slips wherever it is closed.
         """
         if isinstance(self.t, jax.core.Tracer):
             raise TypeError("sol.state has words, and inside jit, vmap or a derivative there are none: use sol.state_code()")
@@ -200,15 +199,21 @@ class Solution(eqx.Module):
             one = one[0]
         with unchecked():
             laws = StackedLaws.of(one.system.laws)
-        modes = self.modes
-        if modes is None:
-            by_percussion, xp = self.method.level == "velocity", np if isinstance(self.t, np.ndarray) else jnp
-            found = self._rows(_modes_by_percussion if by_percussion else _modes_by_state, "t", "dt", "q", "u", "P_N", "P_F")
-            modes = xp.concatenate(found, axis=-1)
-            # At rest or touching at the start says little: whether it stays so, the first step knows.
-            first = modes[..., :1, :] & modes[..., 1:2, :] if modes.shape[-2] > 1 else modes[..., :1, :]
-            modes = xp.concatenate([first, modes[..., 1:, :]], axis=-2)
-        return _codes(laws, modes[..., : laws.n_N], modes[..., laws.n_N :])
+        if self.modes is not None:
+            return _codes(laws, self.modes[..., : laws.n_N], self.modes[..., laws.n_N :])
+        by_percussion, xp = self.method.level == "velocity", np if isinstance(self.t, np.ndarray) else jnp
+        rests, stick = self._rows(
+            _rests_by_percussion if by_percussion else _modes_by_state, "t", "dt", "q", "u", "P_N", "P_F"
+        )
+        if self.t.shape[-1] < 2:
+            return _codes(laws, rests, stick)
+        pushes = xp.asarray(self.P_N) > 0.0
+        # A contact that pushes before and after has not opened in between, whatever is left of a bounce; nothing comes
+        # after the last row, but something two steps before its end.
+        closed = rests | (pushes & xp.concatenate([pushes[..., 1:, :], pushes[..., -2:-1, :]], axis=-2))
+        # At rest or touching at the start says little: whether it stays so, the first step knows.
+        closed, stick = (xp.concatenate([a[..., :1, :] & a[..., 1:2, :], a[..., 1:, :]], axis=-2) for a in (closed, stick))
+        return _codes(laws, closed, stick)
 
     @property
     def has_energy(self) -> bool:
@@ -338,13 +343,19 @@ def _modes_by_state(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array
     return contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
 
 
-def _modes_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
-    """The same by what pushed in the step that ends there."""
+def _rests_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
+    """The same where gaps drift: contacts at rest, and balls that did not need all of their reservoir in the step."""
     dynamics = Dynamics.of(system, t, q, u)
     laws = dynamics.laws
-    at_rest_or_start, zero_slip = contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
+    at_rest, zero_slip = contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
     inside = laws.set.norm(P_F / laws.scale) < (1.0 - 1e-9) * laws.radii(P_N, dt)
-    return (P_N > 0.0) | at_rest_or_start, inside | zero_slip
+    return at_rest, inside | zero_slip
+
+
+def _modes_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
+    """The same by what pushed in the step that ends there."""
+    at_rest_or_start, may_stick = _rests_by_percussion(system, t, dt, q, u, P_N, P_F)
+    return (P_N > 0.0) | at_rest_or_start, may_stick
 
 
 def _forces_by_state(system: System, t, *row) -> Forces:

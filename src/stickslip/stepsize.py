@@ -42,10 +42,10 @@ EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
 class SwitchingPoints(eqx.Module):
     """Steps between dt_min and dt_max; rtol and atol decide the order of `ss.Extrapolation`, other methods ignore them."""
 
-    dt_min: Any
-    dt_max: Any
-    rtol: Any = 1e-8
-    atol: Any = 1e-8
+    dt_min: Any  # in s: the step in which laws switch
+    dt_max: Any  # in s
+    rtol: Any = 1e-8  # relative tolerance of a step
+    atol: Any = 1e-8  # absolute tolerance of a step
 
     def __check_init__(self):
         for name in ("dt_min", "dt_max", "rtol", "atol"):

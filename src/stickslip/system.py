@@ -31,7 +31,7 @@ class Label(NamedTuple):
 
 
 class System(eqx.Module):
-    """Fields are parameters, methods are mechanics; nobody writes a derivative.
+    """What is simulated: fields are parameters, methods are mechanics; nobody writes a derivative.
 
     ``M`` and ``h`` are required. Everything else defaults to "none" and ``B`` to the identity:
 
@@ -79,30 +79,31 @@ class System(eqx.Module):
             ) from None
 
     def M(self, t: Any, q: Array) -> Float[Array, "nu nu"]:
-        """Mass matrix."""
+        """Mass matrix, (nu, nu), symmetric and positive definite."""
         raise NotImplementedError(f"{type(self).__name__} must define M(t, q)")
 
     def h(self, t: Any, q: Array, u: Array) -> Float[Array, " nu"]:
-        """All smooth forces."""
+        """All smooth forces, (nu,): what friction and contacts do is not among them."""
         raise NotImplementedError(f"{type(self).__name__} must define h(t, q, u)")
 
     def B(self, t: Any, q: Array) -> Float[Array, "nq nu"]:
-        """q_dot = B u + beta."""
+        """Of q_dot = B u + beta, (nq, nu); the identity if it is not defined."""
         return jnp.eye(q.shape[0])
 
     def beta(self, t: Any, q: Array) -> Float[Array, " nq"]:
+        """Of q_dot = B u + beta, (nq,)."""
         return jnp.zeros(q.shape[0])
 
     def g(self, t: Any, q: Array) -> Float[Array, " n_g"]:
-        """Bilateral constraints on position level."""
+        """Bilateral constraints on position level, (n_g,): zero throughout."""
         return jnp.zeros(0)
 
     def gamma(self, t: Any, q: Array, u: Array) -> Float[Array, " n_gamma"]:
-        """Bilateral constraints on velocity level, affine in u."""
+        """Bilateral constraints on velocity level, (n_gamma,), affine in u: zero throughout."""
         return jnp.zeros(0)
 
     def g_N(self, t: Any, q: Array) -> Float[Array, " n_N"]:
-        """Gaps, one per contact."""
+        """Gaps, (n_N,), one per contact, in m: never negative."""
         return jnp.zeros(0)
 
     def gamma_F(self, t: Any, q: Array, u: Array) -> Float[Array, " n_F"]:
@@ -125,12 +126,15 @@ class LagrangianSystem(System):
                 )
 
     def T(self, t: Any, q: Array, u: Array) -> Float[Array, ""]:
+        """Kinetic energy, a number in J: quadratic in u, terms linear in u allowed."""
         raise NotImplementedError(f"{type(self).__name__} must define T(t, q, u)")
 
     def V(self, t: Any, q: Array) -> Float[Array, ""]:
+        """Potential energy, a number in J."""
         return jnp.zeros(())
 
     def f(self, t: Any, q: Array, u: Array) -> Float[Array, " nu"]:
+        """Forces that have no potential, (nu,)."""
         return jnp.zeros(u.shape[0])
 
     def M(self, t, q):

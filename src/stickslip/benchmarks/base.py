@@ -11,15 +11,15 @@ from ..methods.base import Method
 class Benchmark(eqx.Module):
     """A system with its start, a method that suits it, and answers known from elsewhere."""
 
-    name: str = eqx.field(static=True)
-    case: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)  # as `ss.benchmarks.names()` lists it
+    case: int = eqx.field(static=True)  # counted from 1
     system: Any  # a System, each with parameters of its own
-    q0: Float[Array, " nq"]
-    u0: Float[Array, " nu"]
-    t1: float
-    dt: float
-    method: Method
-    source: str = eqx.field(static=True)
+    q0: Float[Array, " nq"]  # positions at the start,
+    u0: Float[Array, " nu"]  # and velocities
+    t1: float  # end in s
+    dt: float  # step in s
+    method: Method  # that suits it
+    source: str = eqx.field(static=True)  # where it is from
     reference: dict[str, Any]  # named exact or converged values; reference["source"] says where they come from
     stepsize: Any = None  # what goes with the method, where it is not dt
 

@@ -61,7 +61,7 @@ class Located(NamedTuple):
         _number("dt_max", dt_max, 1.0)
         _number("dt_zeno", dt_zeno, 1.0)
         if max_events is not None and not is_count(max_events):
-            raise ValueError(f"max_events must be a whole number, at least 1, got {max_events}")
+            raise ValueError(f"max_events must be a whole number, at least 1, got {max_events!r}")
         functions = (events,) if callable(events) else tuple(events)
         others = [f for f in functions if not callable(f)]
         if others:

@@ -71,9 +71,9 @@ class Extrapolation(Method):
     """
 
     order: int = eqx.field(default=4, static=True)  # type: ignore[misc]
-    base: Method = eqx.field(default_factory=precise_moreau)
-    fixed_order: bool = eqx.field(default=False, static=True)
-    substeps: Literal["odd", "all"] = eqx.field(default="odd", static=True)
+    base: Method = eqx.field(default_factory=precise_moreau)  # the method that is extrapolated
+    fixed_order: bool = eqx.field(default=False, static=True)  # whether every smooth step has this order
+    substeps: Literal["odd", "all"] = eqx.field(default="odd", static=True)  # how many substeps a stage has
     enduring: Literal["newton", "modified"] = eqx.field(default="newton", static=True)
 
     if TYPE_CHECKING:  # the solver is the base's

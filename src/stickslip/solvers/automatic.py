@@ -43,9 +43,9 @@ class Automatic(Solver):
        Without bilateral constraints it takes the place of 5, which solves nothing that it does not.
     """
 
-    newton: SemismoothNewton = eqx.field(default_factory=SemismoothNewton)
-    fixed_point: FixedPoint = eqx.field(default_factory=FixedPoint)
-    relaxation: PSOR = eqx.field(default_factory=PSOR)
+    newton: SemismoothNewton = eqx.field(default_factory=SemismoothNewton)  # the first way
+    fixed_point: FixedPoint = eqx.field(default_factory=FixedPoint)  # the fifth
+    relaxation: PSOR = eqx.field(default_factory=PSOR)  # the sixth
     ways: int = eqx.field(default=6, static=True)  # how many of these are tried
 
     def __check_init__(self):

@@ -31,7 +31,8 @@ function player(root) {
   function draw() {
     if (!drawn) {
       const config = { responsive: true, displayModeBar: false }; /* its buttons speak of a network */
-      drawn = Plotly.newPlot(plot, run.data, run.layout, config).then(() => { root.dataset.drawn = "yes"; });
+      const layout = plot.clientWidth < 640 ? run.narrow : run.layout;
+      drawn = Plotly.newPlot(plot, run.data, layout, config).then(() => { root.dataset.drawn = "yes"; });
     }
     return drawn;
   }
