@@ -4,6 +4,7 @@ from . import _setup as _setup  # isort: skip  (double precision before anything
 from . import benchmarks as benchmarks
 from . import rigid as rigid
 from . import shapes as shapes
+from . import stored as _stored
 from .beam import PlanarBeam as PlanarBeam
 from .citations import citation as citation
 from .convergence import Convergence as Convergence
@@ -55,5 +56,7 @@ from .solvers import Solver as Solver
 from .stepsize import SwitchingPoints as SwitchingPoints
 from .system import LagrangianSystem as LagrangianSystem
 from .system import System as System
+
+_stored.know_modules()
 
 __version__ = "0.1.0"

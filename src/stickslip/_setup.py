@@ -61,6 +61,6 @@ def _keep_compiled_code(folder: Path | None) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
-_folder = _cache_folder()
-_compile_steps_as_one_function(_folder)
-_keep_compiled_code(_folder)
+cache_folder = _cache_folder()
+_compile_steps_as_one_function(cache_folder)
+_keep_compiled_code(cache_folder)

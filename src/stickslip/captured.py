@@ -7,6 +7,7 @@ changes between two runs would change nothing.
 import dataclasses
 import functools
 import hashlib
+import os
 import sys
 import sysconfig
 import types
@@ -17,8 +18,9 @@ import equinox as eqx
 import jax
 import numpy as np
 
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _OURS = __package__ or "stickslip"
+UNSTABLE = "~"  # begins a digest in which something counts by its identity: it says nothing to another process
 
 
 def captured(*objects: Any) -> str:
@@ -30,7 +32,8 @@ def captured(*objects: Any) -> str:
     walk = _Walk()
     for x in objects:
         walk.instance(x)
-    return hashlib.sha256("\0".join(walk.words).encode(errors="backslashreplace")).hexdigest()
+    digest = hashlib.sha256("\0".join(walk.words).encode(errors="backslashreplace")).hexdigest()
+    return digest if walk.lasting else UNSTABLE + digest
 
 
 @functools.cache
@@ -45,18 +48,39 @@ def _is_library(module: str | None) -> bool:
 
 
 @functools.cache
+def _version(module: str | None) -> str:
+    """Of an installed package: when the files of it that are loaded were written."""
+    top = (module or "").partition(".")[0]
+    if not top or top in sys.stdlib_module_names or top in (_OURS, "jax", "jaxlib", "numpy", "equinox"):  # known otherwise
+        return ""
+    files = {getattr(m, "__file__", None) for name, m in list(sys.modules.items()) if name.partition(".")[0] == top}
+    times = [str(os.stat(file).st_mtime_ns) for file in sorted(filter(None, files)) if os.path.exists(file)]
+    return hashlib.sha256(" ".join(times).encode()).hexdigest()
+
+
+@functools.cache
 def _names(code: types.CodeType) -> frozenset[str]:
     """All names that a function looks up, and functions inside it."""
     inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
     return frozenset(code.co_names).union(*map(_names, inner))
 
 
+def plain(x: Any) -> str:
+    """A constant, in an order that is the same in every process; "" for what is none."""
+    if isinstance(x, frozenset):
+        return f"{{{', '.join(sorted(map(plain, x)))}}}"
+    if isinstance(x, tuple):
+        return f"({', '.join(map(plain, x))})"
+    known = x is None or x is ... or isinstance(x, bool | int | float | complex | str | bytes)
+    return repr(x) if known else ""
+
+
 @functools.cache
-def _outline(code: types.CodeType) -> tuple[list[str], str]:
+def outline(code: types.CodeType) -> tuple[list[str], str]:
     """What never changes about a function: the names that it looks up, and its code with all constants in it."""
 
     def text(code: types.CodeType) -> str:
-        constants = (text(c) if isinstance(c, types.CodeType) else f"{type(c).__name__} {c!r}" for c in code.co_consts)
+        constants = (text(c) if isinstance(c, types.CodeType) else f"{type(c).__name__} {plain(c)}" for c in code.co_consts)
         return "\0".join((code.co_code.hex(), *constants))
 
     return sorted(_names(code)), text(code)
@@ -67,6 +91,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.words: list[str] = []
+        self.lasting = True  # whether another process would find the same words
         self.seen: dict[int, Any] = {}  # holds what it has seen, so that no number is given twice
 
     def add(self, *words: Any) -> None:
@@ -112,7 +137,7 @@ class _Walk:
             return self.add("again")
         self.seen[id(x)] = x
         if isinstance(x, jax.core.Tracer):
-            return self.add("traced", id(x))
+            return self.identity("traced", x)
         if isinstance(x, np.ndarray | np.generic | jax.Array):
             array = np.asarray(x)
             self.add(array.dtype, array.shape)
@@ -141,7 +166,12 @@ class _Walk:
         if hasattr(x, "__dict__"):
             self.of_class(type(x))
             return self.each("object", (vars(x),))
-        return self.add(type(x).__qualname__, id(x))
+        return self.identity(type(x).__qualname__, x)
+
+    def identity(self, kind: str, x: Any) -> None:
+        """What has no value to look at: another object is another one."""
+        self.lasting = False
+        self.add(kind, id(x))
 
     def each(self, kind: str, parts: Iterable[Any]) -> None:
         self.add(kind)
@@ -149,16 +179,16 @@ class _Walk:
             self.value(part)
 
     def library(self, x: Any, module: Any) -> None:
-        """Something of a package: by its name; an object of one, such as a namespace, by what it holds."""
-        self.add(module, getattr(x, "__qualname__", type(x).__qualname__))
+        """Something of a package: by its name and version; an object of one, such as a namespace, by what it holds."""
+        self.add(_version(module), module, getattr(x, "__qualname__", type(x).__qualname__))
         if not isinstance(x, types.ModuleType | type) and not callable(x) and getattr(x, "__dict__", None):
             self.value(vars(x))
 
     def function(self, f: types.FunctionType) -> None:
         if _is_library(f.__module__):
-            return self.add(f.__module__, f.__qualname__)
+            return self.add(_version(f.__module__), f.__module__, f.__qualname__)
         code = f.__code__
-        names, text = _outline(code)
+        names, text = outline(code)
         self.add("function", f.__qualname__, text)
         self.each("defaults", (f.__defaults__, f.__kwdefaults__))
         for cell in f.__closure__ or ():

@@ -18,6 +18,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from . import stored
+
 P = ParamSpec("P")
 T = TypeVar("T")
 _LEVEL, _EMITTERS = "xla_backend_optimization_level", "xla_cpu_use_fusion_emitters"
@@ -47,7 +49,11 @@ def _older_emitters() -> dict[str, Any]:
 
 
 def compiled(f: Callable[P, T]) -> Callable[P, T]:
-    """As `equinox.filter_jit`, for functions that are called outside of tracing: JAX takes options nowhere else."""
+    """As `equinox.filter_jit`, for functions that are called outside of tracing: JAX takes options nowhere else.
+
+    Programs come from the disk where an earlier process has left them (`stored.py`).
+    """
+    programs: dict[Any, _Program] = {}
 
     @functools.cache
     def program(level: int | None) -> Any:
@@ -55,9 +61,84 @@ def compiled(f: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return program(level)(*args, **kwargs)
+        if stored.folder() is None:
+            return program(level)(*args, **kwargs)
+        leaves, structure = jax.tree.flatten(args)
+        arrays = [x for x in leaves if isinstance(x, _ARRAYS)]
+        statics = tuple(None if isinstance(x, _ARRAYS) else x for x in leaves)
+        kinds = tuple((x.shape, x.dtype, getattr(x, "weak_type", False)) for x in arrays)
+        key = (level, structure, statics, kinds)
+        if _forgotten():
+            forget()
+        if key not in programs:
+            programs[key] = _Program(f, arrays, structure, statics, kinds)
+        return programs[key](arrays)
 
+    everywhere.append(programs)
     return call
+
+
+everywhere: list[dict[Any, Any]] = []  # what this process has of every function
+_known: Any = jax.jit(lambda: 0)
+
+
+def forget() -> None:
+    """As in another process; `jax.clear_caches()` does the same."""
+    for programs in everywhere:
+        programs.clear()
+
+
+def _forgotten() -> bool:
+    """Whether somebody has cleared JAX's caches since programs were made: then these go, too."""
+    if _known._cache_size():
+        return False
+    _known()
+    return True
+
+
+_ARRAYS = (jax.Array, np.ndarray, np.generic)
+
+
+class _Program:
+    """For arguments of one kind: found on disk, or compiled."""
+
+    def __init__(self, f: Callable[..., Any], arrays: list[Any], structure: Any, statics: Any, kinds: Any) -> None:
+        self._f, self._structure, self._statics, self._options = f, structure, statics, _options(level)
+        self._name = stored.name_of(f"{f.__module__}.{f.__qualname__}", self._options, structure, statics, kinds)
+        found = stored.load(self._name)
+        self._on_trial = found is not None
+        self._use(*(self._compiled(arrays) if found is None else found))
+
+    def _use(self, executable: Any, skeleton: Any) -> None:
+        self._executable, self._result = executable, jax.tree.structure(skeleton)
+
+    def _compiled(self, arrays: list[Any]) -> tuple[Any, Any]:
+        seen: list[Any] = []
+
+        def flat(*arrays: Any) -> list[Any]:
+            rest = iter(arrays)
+            leaves = [next(rest) if x is None else x for x in self._statics]
+            out, result = jax.tree.flatten(self._f(*jax.tree.unflatten(self._structure, leaves)))
+            seen.append(jax.tree.unflatten(result, range(len(out))))
+            return out
+
+        def lowered(named: Callable[..., Any]) -> Any:
+            return jax.jit(named, compiler_options=self._options).lower(*arrays)
+
+        executable = stored.fresh(flat, self._f.__name__, self._name, lowered)
+        stored.save(self._name, executable, seen[0], len(arrays))
+        return executable, seen[0]
+
+    def __call__(self, arrays: list[Any]) -> Any:
+        try:
+            out = self._executable(*arrays)
+        except jax.errors.JaxRuntimeError:
+            if not self._on_trial:
+                raise
+            self._use(*self._compiled(arrays))  # what lay on the disk cannot be run
+            out = self._executable(*arrays)
+        self._on_trial = False
+        return jax.tree.unflatten(self._result, out)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .captured import captured
+from .compiling import compiled
 from .derive import Dynamics
 from .initial import acceleration_level, contact_state
 from .laws import StackedLaws, unchecked
@@ -158,13 +159,13 @@ class Solution(eqx.Module):
             return eqx.filter_vmap(lambda sol: sol._rows(f, *names))(self)
         columns, key = tuple(getattr(self, name) for name in names), captured(self.system)
         if not isinstance(self.t, np.ndarray):
-            return _map_rows(f, self.system, columns, key)
+            return _mapped_within(f, self.system, columns, key)
         blocks = []
         for k in range(0, len(self.t), BLOCK):
             part = [c[k : k + BLOCK] for c in columns]
             n = len(part[0])
             padded = tuple(np.concatenate([c, np.repeat(c[-1:], BLOCK - n, axis=0)]) for c in part)
-            blocks.append(jax.tree.map(lambda a, n=n: np.asarray(a)[:n], _map_rows(f, self.system, padded, key)))
+            blocks.append(jax.tree.map(lambda a, n=n: np.asarray(a)[:n], _mapped(f, self.system, padded, key)))
         return jax.tree.map(lambda *a: np.concatenate(a), *blocks)
 
     def _from_file(self, name: str) -> Any:
@@ -323,10 +324,12 @@ class Solution(eqx.Module):
         return animation
 
 
-@eqx.filter_jit
 def _map_rows(f: Any, system: System, columns: tuple[Array, ...], key: str) -> Any:
     columns = tuple(jnp.asarray(c) for c in columns)
     return jax.vmap(lambda *row: f(system, *row))(*columns)
+
+
+_mapped, _mapped_within = compiled(_map_rows), eqx.filter_jit(_map_rows)  # outside of tracing, and within
 
 
 def _gaps(system: System, t, q):

@@ -1,0 +1,184 @@
+"""Compiled programs on disk, ready to run: a process that finds its program there does not even trace it.
+
+JAX keeps compiled code by the text of a program, which has to be traced first: half of what a second process waits for. Here
+it is known by all that goes into tracing: what functions are and capture (`captured.py`), shapes and static values of the
+arguments, versions, flags and the processor. Whatever cannot be told from one process to the next is not stored.
+"""
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import os
+import pickle
+import platform
+import re
+import secrets
+import sys
+import threading
+import types
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.monitoring
+import numpy as np
+from jax.experimental import serialize_executable
+
+from ._setup import cache_folder
+from .captured import UNSTABLE, outline, plain
+
+MOST = 400  # files; more, and the oldest go
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def folder() -> Path | None:
+    """Where programs are kept, if they are; not where JAX is asked to watch or to forget its compiling."""
+    config: Any = jax.config
+    watched = config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
+    return None if cache_folder is None or watched or jax.default_backend() != "cpu" else cache_folder / "programs"
+
+
+@functools.cache
+def _surroundings() -> str:
+    """What programs depend on besides themselves: versions, flags, the processor, and this package's own files."""
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("jax", "jaxlib", "equinox", "numpy")]
+    with contextlib.suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text()
+        versions += sorted({line for line in text.splitlines() if line.startswith(("flags", "model name", "Features"))})
+    here = Path(__file__).parent
+    own = [(str(p.relative_to(here)), p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(here.rglob("*.py"))]
+    return repr((platform.machine(), platform.python_version(), versions, own))
+
+
+def _in_use() -> str:
+    """The code of this package as it is now: whoever replaced a function or a constant has other programs."""
+    total = hashlib.sha256()
+    for name in _modules:
+        for key, value in vars(sys.modules[name]).items():
+            total.update(f"{name}.{key} {type(value).__qualname__} {_content(value, name)}\n".encode(errors="replace"))
+    return total.hexdigest()
+
+
+def _content(x: Any, module: str) -> str:
+    """Of a function its code, of a class that of its functions, of a constant its value."""
+    x = getattr(x, "__wrapped__", None) or getattr(x, "__func__", None) or getattr(x, "fget", None) or x
+    if isinstance(x, types.FunctionType):
+        cells = tuple(c.cell_contents for c in x.__closure__ or () if c != types.CellType())
+        defaults = (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
+        return f"{outline(x.__code__)[1]} {plain(defaults)} {plain(cells)}"
+    if isinstance(x, type):
+        own = vars(x).items() if x.__module__ == module else ()
+        # Python and others leave notes of their own on a class.
+        told = [(key, value) for key, value in own if not key.startswith("__") or isinstance(value, types.FunctionType)]
+        return "".join(f"{key} {_content(value, module)}" for key, value in told)
+    if isinstance(x, np.ndarray):
+        return x.tobytes().hex()
+    return plain(x)
+
+
+_modules: list[str] = []
+
+
+def know_modules() -> None:
+    """Those that are there once the package is imported: what comes later takes no part in a step."""
+    _modules[:] = sorted(name for name in sys.modules if name.startswith(f"{__package__}."))
+
+
+def _tracing() -> str:
+    """Settings of JAX that decide what is traced."""
+    from jax._src import config
+
+    return repr([x for x in config.trace_context() if not _ADDRESS.search(repr(x))])
+
+
+def name_of(program: str, options: Any, structure: Any, statics: Any, kinds: Any) -> str | None:
+    """What a program is known by; None where that says nothing to another process."""
+    try:
+        parts = [program, options, structure, statics, kinds, _tracing(), os.environ.get("XLA_FLAGS", "")]
+        parts += [_surroundings(), _in_use()]
+    except Exception:  # another version of JAX that does not say
+        return None
+    text = "\0".join(_words(part) for part in parts)
+    if _ADDRESS.search(text) or any(isinstance(x, str) and x.startswith(UNSTABLE) for x in statics):
+        return None
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
+
+
+def _words(part: Any) -> str:
+    """Functions of this package are known by their names: their files are among the surroundings."""
+    if isinstance(part, tuple):
+        return f"({', '.join(map(_words, part))})"
+    ours = getattr(part, "__module__", "") or ""
+    return f"{ours}.{part.__qualname__}" if callable(part) and ours.startswith(f"{__package__}.") else str(part)
+
+
+def load(name: str | None) -> tuple[Any, Any] | None:
+    """The program and the skeleton of its result, or None. Nothing that lies in a cache may do harm."""
+    place = folder()
+    if name is None or place is None:
+        return None
+    with contextlib.suppress(Exception):
+        content = (place / name).read_bytes()
+        digest, body = content[:32], content[32:]
+        if hashlib.sha256(body).digest() != digest:
+            return None
+        payload, skeleton, count = pickle.loads(body)
+        trees = (jax.tree.structure(((0,) * count, {})), jax.tree.structure([0] * len(jax.tree.leaves(skeleton))))
+        program = serialize_executable.deserialize_and_load(payload, *trees)
+        os.utime(place / name)
+        return program, skeleton
+    return None
+
+
+def fresh(f: Any, called: str, name: str | None, lower: Any) -> Any:
+    """Compiled here and now where it is to be stored: what JAX has from its own cache cannot be written once more.
+
+    Programs therefore carry a name that JAX's cache knows only if ours has lost it, and then another one.
+    """
+    f.__name__ = called if name is None else f"{called}_{name[:12]}"
+    before = _hits()
+    program = lower(f).compile()
+    if name is not None and _hits() > before:
+        f.__name__ = f"{called}_{secrets.token_hex(6)}"
+        program = lower(f).compile()
+    return program
+
+
+class _Heard(threading.local):
+    hits = 0
+
+
+_heard = _Heard()
+
+
+def _listen(event: str, **_: Any) -> None:
+    _heard.hits += event == "/jax/compilation_cache/cache_hits"
+
+
+jax.monitoring.register_event_listener(_listen)
+
+
+def _hits() -> int:
+    """How often, in this thread, JAX found a program in its cache."""
+    return _heard.hits
+
+
+def save(name: str | None, program: Any, skeleton: Any, count: int) -> None:
+    """``skeleton``: the result, with numbers for its arrays; ``count``: of arrays that go in."""
+    place = folder()
+    if name is None or place is None:
+        return
+    with contextlib.suppress(Exception):  # a full disk, classes that nobody can find again: then it is compiled again
+        payload, _, _ = serialize_executable.serialize(program)
+        body = pickle.dumps((payload, skeleton, count))
+        place.mkdir(parents=True, exist_ok=True)
+        part = place / f".{secrets.token_hex(6)}.part"
+        try:
+            part.write_bytes(hashlib.sha256(body).digest() + body)
+            os.replace(part, place / name)
+        finally:
+            part.unlink(missing_ok=True)
+        files = sorted(place.iterdir(), key=lambda p: p.stat().st_mtime)
+        for old in files[: max(0, len(files) - MOST)]:
+            old.unlink(missing_ok=True)
