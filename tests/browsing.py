@@ -85,3 +85,12 @@ def plays_soon(browser, file):
     page = Page(browser, file)
     page.page.wait_for_function("document.querySelector('.player').dataset.frame !== undefined", timeout=5000)
     assert not page.complaints, page.complaints
+
+
+def overflow(browser, file, width):
+    """How many pixels of a page lie beyond the right edge of a screen of that width."""
+    page = Page(browser, file)
+    page.page.set_viewport_size({"width": width, "height": 800})
+    page.page.reload()
+    page.wait_for("document.querySelector('.player').dataset.frame !== undefined")
+    return page.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from browsing import painted, plays, plays_soon
+from browsing import overflow, painted, plays, plays_soon
 from stickslip import animation
 from stickslip.reproduce.mechanisms import MECHANISMS
 
@@ -286,6 +286,35 @@ def test_the_page_of_a_run_plays_pauses_and_scrubs_offline(browser, ball, tmp_pa
     ball.animate(tmp_path / "ball.html", duration=3.0)
     assert plays(browser, tmp_path / "ball.html") == "t = 1.000 s"
     assert painted(browser, tmp_path / "ball.html") > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_page_does_not_scroll_sideways(browser, ball, tmp_path, width):
+    ball.animate(tmp_path / "ball.html")
+    assert overflow(browser, tmp_path / "ball.html", width) == 0
+    wide = (tmp_path / "ball.html").read_text().replace("<body>", '<body><div style="width: 3000px">wide</div>')
+    (tmp_path / "wide.html").write_text(wide)
+    assert overflow(browser, tmp_path / "wide.html", width) > 0
+
+
+def test_a_page_has_legends_and_arrows_no_longer_than_the_ball(ball):
+    payload = ball.animate().payload()
+    named = [trace for trace in payload["data"] if trace.get("name")]
+    assert {trace["legend"] for trace in named} == {"legend", "legend2"}
+    assert all(trace.get("showlegend") is False for trace in payload["data"] if not trace.get("name"))
+    scene = animation.Animation(ball)
+    drawn = animation._Scene(scene.sol, scene._rows)
+    assert drawn._largest_body() == pytest.approx(0.2, rel=1e-2)
+
+
+def test_forces_over_time_do_not_depend_on_the_step_size():
+    """The weight, whatever the steps; as percussions they would differ by factors."""
+    b = ss.benchmarks.load("bouncing-ball")
+    for dt in (1e-2, 2e-3):
+        sol = ss.simulate(b.system, ss.Rattle(), [0.0, 0.1, 0.0], [0.0, 0.0, 0.0], t1=0.1, dt=dt)
+        lower = next(trace for trace in sol.animate().payload()["data"] if trace.get("yaxis") == "y3" and trace.get("name"))
+        assert lower["y"][-1] == pytest.approx(9.81, rel=1e-3)
 
 
 @pytest.mark.slow

@@ -236,3 +236,38 @@ def test_what_cannot_be_kept_is_refused(wrong):
     stepsize = ss.SwitchingPoints(dt_min=1e-3, dt_max=1e-2)
     with pytest.raises(ValueError, match="save_every is for steps of a fixed size"):
         ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=1.0, stepsize=stepsize, save_every=2)
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def bounced():
+    b = ss.benchmarks.load("bouncing-ball")
+    return ss.simulate(b.system, "moreau", b.q0, b.u0, t1=1.5, dt=1e-2)
+
+
+def test_a_picture_has_forces_states_and_names_with_units(bounced):
+    figure = bounced.plot()
+    panels = {axis.get_title().split(" (")[0]: axis for axis in figure.axes}
+    forces = panels["contact forces, means over steps"]
+    assert {"positions", "velocities", "gaps", "stick and slip", "energy"} < set(panels)
+    assert all(axis.get_xlabel() == "t in s" for axis in figure.axes)
+    assert panels["positions"].get_ylabel() == "in m, rad"
+    assert forces.get_ylabel() == "in N"
+    assert all(axis.lines or axis.collections for axis in figure.axes), "no panel is empty"
+    # Resting on the ground it carries 9.81 N; the first impact is sixty times that, and a mark at the edge.
+    assert 9.81 < forces.get_ylim()[1] < 10 * 9.81
+    assert forces.lines[0].get_ydata().max() > 500
+    assert "impacts" in [line.get_label() for line in forces.lines]
+    assert len(bounced.plot(panels="forces", contacts=[0]).axes) == 1
+    assert [axis.get_title() for axis in bounced.plot(panels=("energy", "velocities")).axes] == ["energy", "velocities"]
+
+
+def test_a_picture_of_located_events_marks_them_and_one_without_contacts_has_no_contacts():
+    b = ss.benchmarks.load("impact-oscillator")
+    sol = ss.simulate(b.system, "radau2", b.q0, b.u0, t1=0.5, rtol=1e-5)
+    titles = [axis.get_title() for axis in sol.plot().axes]
+    assert "stick and slip, events" in titles
+    assert "step size" in titles
+    b = ss.benchmarks.load("pendulum")
+    free = ss.simulate(b.system, "rattle", b.q0, b.u0, t1=0.2, dt=1e-2)
+    assert [axis.get_title() for axis in free.plot().axes] == ["positions", "velocities", "energy"]
