@@ -486,3 +486,53 @@ def test_the_figures_are_complete():
         "speed",
         "compile",
     }
+
+
+class Falls(ss.System):
+    """With linear drag, and perhaps a floor far below: the closed form of a free fall."""
+
+    k: float = 0.5
+
+    def M(self, t, q):
+        return jnp.eye(1)
+
+    def h(self, t, q, u):
+        return -self.k * u - 9.81
+
+
+@pytest.mark.parametrize("how", [{"rtol": 1e-8}, {"dt": 0.05, "locate": True}], ids=["rtol", "dt"])
+def test_rows_between_the_steps_have_the_derivatives_of_the_motion(how):
+    """Also where the dense output is what is differentiated: its accelerations move with the parameters."""
+    times = np.linspace(0.0, 1.0, 11)
+
+    def exact(k):
+        return -(9.81 / k) * times + (9.81 / k) * (1 - jnp.exp(-k * times)) / k
+
+    def found(k):
+        sol = ss.simulate(Falls(k), ss.RadauIIA(3), jnp.zeros(1), jnp.zeros(1), t1=1.0, max_steps=60, t_eval=times, **how)
+        return sol.q[:, 0]
+
+    np.testing.assert_allclose(jax.jacfwd(found)(0.5)[1:], jax.jacfwd(exact)(0.5)[1:], rtol=1e-7)
+    assert jax.grad(lambda k: found(k)[3])(0.5) == pytest.approx(float(jax.jacfwd(exact)(0.5)[3]), rel=1e-7)
+
+
+def test_rows_between_the_steps_have_derivatives_behind_an_impact_too():
+    times = np.array([0.11, 0.35, 0.52, 0.77, 0.93])
+
+    def found(drag):
+        sol = ss.simulate(Drop(drag=drag), ss.RadauIIA(3), [0.4], [0.0], t1=1.0, max_steps=60, t_eval=times, rtol=1e-9)
+        return jnp.stack([sol.q[:, 0], sol.u[:, 0]])
+
+    steps = [(found(0.3 + d) - found(0.3 - d)) / (2 * d) for d in (1e-3, 2e-3)]
+    np.testing.assert_allclose(jax.jacfwd(found)(0.3), (4 * steps[0] - steps[1]) / 3, rtol=2e-6, atol=1e-8)
+
+
+def test_rows_that_max_steps_did_not_reach_have_no_numbers():
+    def ends(q0):
+        return ss.simulate(Falls(), ss.RadauIIA(3), q0, [0.0], t1=9.0, max_steps=3, t_eval=[0.0, 8.0, 9.0], rtol=1e-9)
+
+    sol = jax.jit(ends)(jnp.zeros(1))
+    assert sol.result == ss.RESULTS.max_steps_reached
+    assert np.isfinite(sol.q[0]).all()
+    assert np.isnan(sol.q[1:]).all()
+    assert np.isnan(sol.u[1:]).all()

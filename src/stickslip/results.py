@@ -32,7 +32,7 @@ class RESULTS(eqx.Enumeration):
         " loosen rtol and atol, or run it with a fixed dt, which needs no modes"
     )
     max_events_reached = "max_events was reached before t1; allow more events"
-    max_steps_reached = "max_steps was reached before t1; allow more steps or use a larger dt"
+    max_steps_reached = "max_steps was reached before t1; allow more steps, a larger dt or looser tolerances"
 
 
 class SimulationError(RuntimeError):

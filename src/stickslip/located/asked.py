@@ -134,6 +134,8 @@ def _number(name: str, value: Any, otherwise: float) -> float:
 
 
 def _times(t_eval: Any) -> np.ndarray:
+    if isinstance(t_eval, jax.core.Tracer):
+        raise TypeError("t_eval must be known numbers: inside jit, vmap or a derivative make it with np.linspace, not jnp")
     try:
         times = np.atleast_1d(np.asarray(t_eval, dtype=float))
     except (TypeError, ValueError):

@@ -318,9 +318,12 @@ def _rows(dynamics: Dynamics, c: Carry, plan: Plan, tried: Tried, out: Outcome) 
     treated, spent, none = out.treated, c.iterations + tried.step.solve.newton_iterations, jnp.asarray(0)
     stick = plan.modes.stick & carried(dynamics, plan.modes.closed)
     left = c.kept._replace(u_dot=plan.now.u_dot, la=dynamics.percussions(plan.now.la), closed=plan.modes.closed, stick=stick)
+    arrived = derivative.again((dynamics, out.t, out.q, out.u, plan.moved), held(tried.end))
+    ends = (c.t, c.q, c.u, plan.now.u_dot), (out.t, out.q, out.u, arrived.u_dot)
+    quarter = derivative.at_quarter((dynamics, c.t, out.t - c.t, ends, plan.moved), held(tried.look.quarter))
     end = Row(
-        out.t, out.q, out.u, dynamics.percussions(out.P), tried.end.u_dot, dynamics.percussions(tried.end.la),
-        plan.modes.closed, stick, tried.end.u_dot, tried.look.quarter, spent, jnp.zeros_like(out.code),
+        out.t, out.q, out.u, dynamics.percussions(out.P), arrived.u_dot, dynamics.percussions(arrived.la),
+        plan.modes.closed, stick, arrived.u_dot, quarter, spent, jnp.zeros_like(out.code),
     )  # fmt: skip
     impact, at_once = out.taken & treated.impact, out.decided & treated.impact
     percussions = dynamics.percussions(treated.P)

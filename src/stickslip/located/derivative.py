@@ -11,6 +11,7 @@ from ..derive import Directions, Dynamics
 from ..methods.given_modes import GivenModes, Instant, Trial, instant, projected, trial
 from ..solvers import Recorded, SemismoothNewton
 from ..trees import held
+from . import dense
 from .functions import functions
 from .state import Control
 
@@ -74,6 +75,27 @@ def _moment_jvp(primals, tangents, *, control):
     rate = jnp.zeros(()) if rate is None else rate
     falls = on & (slope < 0.0)
     return jnp.zeros(()), jnp.where(falls, -rate / jax.lax.stop_gradient(jnp.where(falls, slope, 1.0)), 0.0)
+
+
+@eqx.filter_custom_jvp
+def at_quarter(args: Any, known: Array) -> Array:
+    """u_dot at a quarter of a step, which is known already, from both ends of it: without it `sol(t)` would have the
+    derivatives of another curve.
+    """
+    return known
+
+
+@at_quarter.def_jvp
+def _at_quarter_jvp(primals, tangents):
+    def found(args):
+        dynamics, t, dt, ends, modes = args
+        a, b = (dense.End.of(dynamics, *end) for end in ends)
+        x = dense.QUARTER
+        q, u = dense.positions(x, dt, a, b), dense.velocities(x, dt, a, b)
+        return instant(dynamics, t + x * dt, q, u, modes).u_dot
+
+    _, rates = eqx.filter_jvp(found, primals[:1], tangents[:1])
+    return primals[1], rates
 
 
 @eqx.filter_custom_jvp

@@ -55,6 +55,8 @@ def solution(
 def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
     """The rows at given times: states from the dense output, percussions shared out evenly over a step."""
     q, u = between(sol, jnp.asarray(times), captured(sol.system))
+    reached = xp.asarray(times)[:, None] <= sol.t[-1]  # inside of tracing max_steps may end a run before
+    q, u = xp.where(reached, q, xp.nan), xp.where(reached, u, xp.nan)
     rows = sol.t.shape[0]
     k = xp.clip(xp.searchsorted(sol.t, times, side="right"), 1, rows - 1)
     dt = sol.t[k] - sol.t[k - 1]
