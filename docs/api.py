@@ -25,6 +25,7 @@ COMMON = {  # what fields of many classes mean
     "rho_inf": "spectral radius at infinite frequency, 0 (all is damped) to 1 (nothing is)",
     "form": '"velocity" or "momentum"; the second is symplectic where M depends on q',
     "integrated": "laws on differences of the stages, which loses orders",
+    "order": "of a smooth step, 1 to 20",
     "enduring": '"newton", or "modified" restitution of contacts that stay closed',
     "atol": "absolute tolerance of the solve",
     "rtol": "relative tolerance of the solve",
@@ -178,9 +179,11 @@ def _comments(cls: type) -> dict[str, str]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.OP:
             depth += (token.string in "([{") - (token.string in ")]}")
-        if depth <= 1 and token.type == tokenize.NAME and re.match(r"    \w+:", token.line):
-            name = token.line.split(":")[0].strip()
-        if token.type == tokenize.COMMENT and name and not token.line.strip().startswith("#"):
+        if token.type == tokenize.NEWLINE:
+            name = ""  # a statement ends; its comment came before
+        if token.type == tokenize.NAME and token.start[1] == 4 and re.match(r"    \w+:", token.line):
+            name = token.string
+        if token.type == tokenize.COMMENT and name and not re.match(r"#\s*(type|fmt|noqa)\b", token.string):
             found.setdefault(name, token.string.removeprefix("#").strip())
     return found
 

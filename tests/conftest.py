@@ -22,12 +22,15 @@ import pytest
 
 import stickslip as ss
 from browsing import browser  # noqa: F401  (a fixture)
-from stickslip import compiling
+from stickslip import compiling, stored
 from stickslip.methods import REGISTRY
 
 # Programs are made of many objects that stay: looking for cycles among them would take a tenth of the time.
 gc.freeze()
 gc.set_threshold(100_000, 20, 20)
+
+# Programs of tests are run once: to write them to the disk would take longer than it saves (test_stored.py has its own).
+stored.cache_folder = None
 
 METHODS = sorted(REGISTRY)
 # One of each kind, for what is expensive to compile for all.

@@ -107,8 +107,18 @@ def test_the_gallery_shows_every_benchmark():
         assert (ROOT / "docs" / "pictures" / "gallery" / f"{name}.png").exists()
 
 
-@pytest.mark.parametrize("file", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
-def test_example_scripts_run(file, capsys):
+LONG = ("eulers_disk.py",)
+
+
+def example(file):
+    return pytest.param(file.name, marks=pytest.mark.long_runs if file.name in LONG else ())
+
+
+@pytest.mark.parametrize("file", map(example, sorted((ROOT / "examples").glob("*.py"))))
+def test_example_scripts_run(file, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    assert len((ROOT / "examples" / file).read_text().splitlines()) <= 50
     exec(compile((ROOT / "examples" / file).read_text(), file, "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out
 

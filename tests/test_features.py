@@ -247,11 +247,11 @@ def bounced():
 
 def test_a_picture_has_forces_states_and_names_with_units(bounced):
     figure = bounced.plot()
-    panels = {axis.get_title().split(" (")[0]: axis for axis in figure.axes}
+    panels = {axis.get_title().split(" (")[0]: axis for axis in reversed(figure.axes)}
     forces = panels["contact forces, means over steps"]
     assert {"positions", "velocities", "gaps", "stick and slip", "energy"} < set(panels)
     assert all(axis.get_xlabel() == "t in s" for axis in figure.axes)
-    assert panels["positions"].get_ylabel() == "in m, rad"
+    assert [axis.get_ylabel() for axis in figure.axes[:4]] == ["in m", "in rad", "in m/s", "in rad/s"], "a panel a unit"
     assert forces.get_ylabel() == "in N"
     assert all(axis.lines or axis.collections for axis in figure.axes), "no panel is empty"
     # Resting on the ground it carries 9.81 N; the first impact is sixty times that, and a mark at the edge.
@@ -259,7 +259,22 @@ def test_a_picture_has_forces_states_and_names_with_units(bounced):
     assert forces.lines[0].get_ydata().max() > 500
     assert "impacts" in [line.get_label() for line in forces.lines]
     assert len(bounced.plot(panels="forces", contacts=[0]).axes) == 1
-    assert [axis.get_title() for axis in bounced.plot(panels=("energy", "velocities")).axes] == ["energy", "velocities"]
+    titles = [axis.get_title() for axis in bounced.plot(panels=("energy", "velocities")).axes]
+    assert titles == ["energy", "velocities", "velocities"]
+
+
+def test_a_picture_leaves_the_users_matplotlib_alone(bounced, tmp_path):
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    before, backend = dict(mpl.rcParams), mpl.get_backend()
+    bounced.plot(tmp_path / "run.png")
+    bounced.plot(panels="gaps")
+    with pytest.raises(ValueError, match="unknown panel"):
+        bounced.plot(panels="gap")
+    assert dict(mpl.rcParams) == before
+    assert mpl.get_backend() == backend
+    assert plt.get_fignums() == []
 
 
 def test_a_picture_of_located_events_marks_them_and_one_without_contacts_has_no_contacts():
@@ -267,6 +282,8 @@ def test_a_picture_of_located_events_marks_them_and_one_without_contacts_has_no_
     sol = ss.simulate(b.system, "radau2", b.q0, b.u0, t1=0.5, rtol=1e-5)
     titles = [axis.get_title() for axis in sol.plot().axes]
     assert "stick and slip, events" in titles
+    force = next(axis for axis in sol.plot(panels="forces").axes).lines[0]
+    assert np.all(np.isfinite(force.get_ydata()))
     assert "step size" in titles
     b = ss.benchmarks.load("pendulum")
     free = ss.simulate(b.system, "rattle", b.q0, b.u0, t1=0.2, dt=1e-2)

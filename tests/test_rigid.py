@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.rigid import PlanarBody, SpatialBody, planar, rotation_matrix, spatial
+from stickslip.rigid import PlanarBody, SpatialBody, planar, quaternion_rate, rotation_matrix, spatial
 
 KEY = np.random.default_rng(3)
 Q = np.concatenate([KEY.normal(size=3), KEY.normal(size=4)])
@@ -76,3 +76,9 @@ def test_a_planar_body_falls():
     sol = ss.simulate(Dropped(), ss.Rattle(), [0.0, 0.0, 0.0], [1.0, 2.0, 3.0], t1=1.0, dt=0.1)
     assert sol.q[-1] == pytest.approx([1.0, 2.0 - 0.5 * 9.81, 3.0])
     assert sol.energy()[-1] == pytest.approx(sol.energy()[0])
+
+
+def test_rotations_take_rows_of_quaternions():
+    p = np.random.default_rng(0).normal(size=(5, 4))
+    for f in (rotation_matrix, quaternion_rate):
+        np.testing.assert_allclose(f(jnp.asarray(p)), np.stack([f(jnp.asarray(row)) for row in p]), atol=1e-14)

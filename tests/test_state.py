@@ -118,3 +118,33 @@ def test_a_run_goes_on_where_another_ended():
 @pytest.mark.parametrize("name", [*REGISTRY, "radau4"])
 def test_a_name_is_as_good_as_an_instance(name):
     assert _method(name) == (ss.RadauIIA(4) if name == "radau4" else REGISTRY[name]())
+
+
+class Wheel(ss.System):
+    """q = (x, y, phi): rolls on a floor, with friction of sliding and of rolling."""
+
+    contacts = ("floor", "brake")
+
+    def M(self, t, q):
+        return jnp.diag(jnp.array([1.0, 1.0, 0.5]))
+
+    def h(self, t, q, u):
+        return jnp.array([0.0, -10.0, 0.0])
+
+    def g_N(self, t, q):
+        return q[1:2]
+
+    def gamma_F(self, t, q, u):
+        return jnp.array([u[0] + u[2], u[2], u[2]])
+
+    @property
+    def laws(self):
+        return ss.Contact(friction=(ss.Coulomb(0.5), ss.Rolling(0.01))), ss.FrictionElement(0.1)
+
+
+def test_a_wheel_that_rolls_sticks_whatever_rolling_friction_does():
+    sol = ss.simulate(Wheel(), "rattle", [0.0, 0.0, 0.0], [1.0, 0.0, -1.0], t1=0.5, dt=1e-2)
+    assert sol.u[-1, 0] < 0.99, "rolling friction brakes it"
+    assert set(sol.state[:, 0]) == {"stick"}
+    assert set(sol.state[:, 1]) == {"slip"}
+    assert list(sol.to_xarray().interaction.values) == ["floor", "brake"], "friction elements may have names, too"

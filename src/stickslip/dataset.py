@@ -163,9 +163,11 @@ def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
 
 
 def interactions(system: System, contacts: tuple[Label, ...]) -> list[str]:
-    """What the laws of a system are called: contacts, then friction elements."""
+    """What the laws of a system are called: contacts, then friction elements, which ``system.contacts`` may name as well."""
     with unchecked():
         laws = system.laws
+    if len(system.contacts) == len(laws):
+        return [name.strip() for name in system.contacts]
     return [label.name for label in contacts] + [f"element {i}" for i in range(len(laws) - len(contacts))]
 
 

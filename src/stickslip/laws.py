@@ -366,8 +366,10 @@ def _array(values: list[Any]) -> Array:
 
 
 def stribeck(gamma: Any, mu_static: Any, mu_dynamic: Any, epsilon: Any, P_N: Any = 1.0) -> Any:
-    """The smooth part of a Stribeck curve, to be added to h along the friction direction.
+    """The smooth part of a Stribeck curve: add it to h along the friction direction, with this sign.
 
+    ``gamma`` is the slip velocity, ``P_N`` the normal *force* in N (of a `FrictionElement` its force over mu), 1/epsilon the
+    velocity at which friction has fallen half of its way.
     Together with a set-valued part of coefficient mu_static the friction falls from mu_static to mu_dynamic as the
     slip grows: (mu_static - mu_dynamic) P_N (2/pi) arctan(epsilon gamma), S3 section 7.4 with the factor corrected.
     """

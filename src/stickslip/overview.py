@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .dataset import all_labels
+from .located.output import forces_between
 from .plot import COLORS, axes, finish
 from .serialize import RecordedSystem
 from .solution import STATES, Solution
@@ -15,11 +16,15 @@ from .validate import nearest
 
 FEW, MANY = 3, 14  # lines: up to which a legend hides nothing; more than that have none
 SUFFIXES = (".png", ".pdf", ".svg")
+STYLES: Any = ("--", ":", "-.", (0, (5, 1)), (0, (1, 3)))  # of friction components
 SHADES = ("#eef1f4", "#e8a33d", "#1f4e79")  # of open, slip, stick
 MARKS = {
     "impact": "v", "accumulation": "P", "lift-off": "^", "stick": "s", "slip": "o", "reversal": "D", "force jump": "x",
     "event": "*", "printed steps": "X",
 }  # fmt: skip
+
+
+Panel = Callable[[Any], None]  # draws into axes
 
 
 class _Run(NamedTuple):
@@ -40,7 +45,7 @@ def overview(sol: Solution, title: str, file: str | Path | None, panels: Any = N
     owners = [label.name for label in labels["interaction"]]
     friction = [i for i, label in enumerate(labels["friction"]) if any(_belongs(label, owners[k]) for k in laws)]
     run = _Run(sol, sol.smooth(500), labels, laws, friction)
-    drawn = _chosen_panels(run, panels)
+    drawn = [panel for name in _chosen_panels(run, panels) for panel in PANELS[name](run)]
     columns = 2 if len(drawn) > 1 else 1
     rows = -(-len(drawn) // columns)
     figure, grid = axes(rows, columns, title, (4.6 * columns, 0.6 + 2.6 * rows))
@@ -49,14 +54,12 @@ def overview(sol: Solution, title: str, file: str | Path | None, panels: Any = N
         for place in places[len(drawn) - 1 :]:
             place.remove()
         places[len(drawn) - 1] = figure.add_subplot(grid[0, 0].get_gridspec()[rows - 1, :])
-    for place, name in zip(places, drawn, strict=False):
-        PANELS[name](run, place)
+    for place, panel in zip(places, drawn, strict=False):
+        panel(place)
         place.set_xlim(sol.t[0], sol.t[-1])
         place.set_xlabel("t in s")
-    if file is None:
-        return figure
     finish(figure, file)
-    return None
+    return figure if file is None else None
 
 
 def _belongs(label: Label, owner: str) -> bool:
@@ -124,32 +127,37 @@ def _legend(place: Any, handles: list[Any], below: bool = False) -> None:
         )  # fmt: skip
 
 
-def _named(label: Label, several: bool) -> str:
-    return f"{label.name} in {label.unit}" if several and label.unit else label.name
+def _by_unit(t: Any, values: Any, labels: Sequence[Label], title: str) -> list[Panel]:
+    """A panel for each unit: metres beside radians would hide one of them."""
+
+    def panel(some: list[int]) -> Panel:
+        return lambda place: _columns(place, t, values[:, some], [labels[i] for i in some], title, some)
+
+    units = list(dict.fromkeys(label.unit for label in labels))
+    return [panel([i for i, label in enumerate(labels) if label.unit == unit]) for unit in units]
 
 
-def _columns(place: Any, t: Any, values: Any, labels: Sequence[Label], title: str) -> None:
-    several = len({label.unit for label in labels}) > 1
+def _columns(place: Any, t: Any, values: Any, labels: Sequence[Label], title: str, colors: Sequence[int]) -> None:
     for i, label in enumerate(labels):
-        place.plot(t, values[:, i], lw=1, color=COLORS[i % len(COLORS)], label=_named(label, several))
+        place.plot(t, values[:, i], lw=1, color=COLORS[colors[i] % len(COLORS)], label=label.name)
     _axis(place, title, [label.unit for label in labels], len(labels))
     size = np.abs(values).max(initial=0.0)
     if 0.0 < size < 1e-9:  # rest is a line, not its round-off
         place.set_ylim(-1e-3, 1e-3)
 
 
-def _positions(run: _Run, place: Any) -> None:
-    _columns(place, run.smooth.t, run.smooth.q, run.labels["coordinate"], "positions")
+def _positions(run: _Run) -> list[Panel]:
+    return _by_unit(run.smooth.t, run.smooth.q, run.labels["coordinate"], "positions")
 
 
-def _velocities(run: _Run, place: Any) -> None:
-    _columns(place, run.smooth.t, run.smooth.u, run.labels["velocity"], "velocities")
+def _velocities(run: _Run) -> list[Panel]:
+    return _by_unit(run.smooth.t, run.smooth.u, run.labels["velocity"], "velocities")
 
 
 def _gaps(run: _Run, place: Any) -> None:
     gaps = run.smooth.g_N()
     chosen = [k for k in run.laws if k < gaps.shape[1]]
-    _columns(place, run.smooth.t, gaps[:, chosen], [Label(run.labels["contact"][k].name, "m") for k in chosen], "")
+    _columns(place, run.smooth.t, gaps[:, chosen], [Label(run.labels["contact"][k].name, "m") for k in chosen], "", chosen)
     place.axhline(0.0, color="k", lw=0.6)
     place.set_title(f"gaps (smallest {gaps[:, chosen].min():.1e})")
 
@@ -158,26 +166,30 @@ def _forces(run: _Run, place: Any) -> None:
     """Forces at instants where they are known, else means over steps; what an impact gives is a mark at the edge."""
     sol = run.sol
     lasts = np.asarray(sol.dt) > 0.0
-    if sol.la_N is not None:
+    at_instants = sol.la_N is not None
+    t: Any
+    if sol.by_row:  # with jumps where modes change
+        t, N, F = forces_between(sol, 500)
+    elif at_instants:
         t, N, F = sol.t, np.asarray(sol.la_N), np.asarray(sol.la_F)
     else:
         t, dt = sol.t[lasts], np.asarray(sol.dt)[lasts, None]
         N, F = np.asarray(sol.P_N)[lasts] / dt, np.asarray(sol.P_F)[lasts] / dt
     normal = [k for k in run.laws if k < N.shape[1]]
-    style: dict[str, Any] = {} if sol.la_N is not None else {"drawstyle": "steps-pre"}
+    style: dict[str, Any] = {} if at_instants else {"drawstyle": "steps-pre"}
     for k in normal:
         name = run.labels["contact"][k].name
         place.plot(t, N[:, k], lw=1, color=COLORS[k % len(COLORS)], label=f"{name} normal", **style)
     for i in run.friction:
         name = run.labels["friction"][i].name
         color = COLORS[_owner(run, i) % len(COLORS)]
-        place.plot(t, F[:, i], lw=1, ls=("--", ":", "-.")[_component(run, i) % 3], color=color, label=name, **style)
+        place.plot(t, F[:, i], lw=1, ls=STYLES[_component(run, i) % len(STYLES)], color=color, label=name, **style)
     units = {"N"} if normal else set()
     units |= {run.labels["friction"][i].unit.removesuffix(" s") for i in run.friction}
     _edge(run, place, t, np.concatenate([N[:, normal], F[:, run.friction]], axis=1))
     _axis(
         place,
-        "contact forces" if sol.la_N is not None else "contact forces, means over steps",
+        "contact forces" if at_instants else "contact forces, means over steps",
         sorted(units),
         len(normal) + len(run.friction),
     )
@@ -291,7 +303,11 @@ def _switches(sol: Solution, place: Any, values: Any) -> None:
     place.plot(sol.t[switched], np.asarray(values)[switched], "k.", ms=4, label="a law switches")
 
 
-PANELS: dict[str, Callable[[_Run, Any], None]] = {
-    "positions": _positions, "velocities": _velocities, "gaps": _gaps, "forces": _forces, "states": _states,
-    "energy": _energy, "steps": _steps, "order": _order,
+def _one(draw: Callable[[_Run, Any], None]) -> Callable[[_Run], list[Panel]]:
+    return lambda run: [lambda place: draw(run, place)]
+
+
+PANELS: dict[str, Callable[[_Run], list[Panel]]] = {
+    "positions": _positions, "velocities": _velocities, "gaps": _one(_gaps), "forces": _one(_forces),
+    "states": _one(_states), "energy": _one(_energy), "steps": _one(_steps), "order": _one(_order),
 }  # fmt: skip

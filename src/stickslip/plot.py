@@ -1,5 +1,6 @@
 """Pictures of runs. Matplotlib is imported when a picture is asked for."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -18,39 +19,40 @@ COLORS = (
 
 
 def axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tuple[Any, Any]:
-    """A figure in the style of this package, and its axes, rows by columns."""
+    """A figure in the style of this package, and its axes, rows by columns.
+
+    Without pyplot: neither its state nor its backend is anybody's but the user's. The style holds until `finish`.
+    """
     import matplotlib as mpl
+    from cycler import cycler
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams.update({
+    style = contextlib.ExitStack()
+    style.enter_context(mpl.rc_context({
         "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
-        "axes.prop_cycle": plt.cycler(color=COLORS), "font.size": 9, "axes.titlesize": 10, "figure.dpi": 130,
-    })  # fmt: skip
-    figure, panels = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+        "axes.prop_cycle": cycler(color=COLORS), "font.size": 9, "axes.titlesize": 10, "figure.dpi": 130,
+    }))  # fmt: skip
+    figure: Any = Figure(figsize=size, layout="constrained")
+    figure.style = style
     if title:
         figure.suptitle(title, fontsize=11)
-    return figure, panels
+    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def finish(figure: Any, file: str | Path, dpi: float | str = "figure") -> None:
-    import matplotlib.pyplot as plt
-
+def finish(figure: Any, file: Any = None, dpi: float | str = "figure") -> None:
+    """Writes a figure, if there is a place for it, and gives the user's own style back."""
     try:
-        with writing(file) as part:
-            figure.savefig(part, dpi=dpi, format=Path(file).suffix[1:])
+        if file is not None and not isinstance(file, str | Path):
+            figure.savefig(file, dpi=dpi)
+        elif file is not None:
+            with writing(file) as part:
+                figure.savefig(part, dpi=dpi, format=Path(file).suffix[1:])
     finally:
-        plt.close(figure)
+        figure.style.close()
 
 
 def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> None:
     """A run at a glance: the mechanism at some moments, the later the darker, beside its gaps and velocities."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
     system: Any = sol.system
     drawn = hasattr(system, "draw")
     figure, panels = axes(2, 2 if drawn else 1, title, (8.6, 3.6) if drawn else (6.0, 3.6))
@@ -73,7 +75,7 @@ def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> N
         pictures = [shapes.flat(system.draw(sol.t[row], sol.q[row])) for row in rows]
         scene = figure.add_subplot(grid[:, 0], projection="3d" if solid else None)
         for k, picture in enumerate(pictures):
-            _snapshot(scene, picture, 0.15 + 0.85 * (k + 1) / len(pictures), plt)
+            _snapshot(scene, picture, 0.15 + 0.85 * (k + 1) / len(pictures))
         scene.grid(visible=False)
         if solid:
             scene.set_aspect("equal")
@@ -84,7 +86,9 @@ def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> N
     finish(figure, file, dpi=85)
 
 
-def _snapshot(scene: Any, picture: list[Any], strength: float, plt: Any) -> None:
+def _snapshot(scene: Any, picture: list[Any], strength: float) -> None:
+    from matplotlib.patches import Polygon
+
     for shape in picture:
         if isinstance(shape, shapes.Contacts):
             continue
@@ -99,7 +103,7 @@ def _snapshot(scene: Any, picture: list[Any], strength: float, plt: Any) -> None
                 edgecolor="k",
             )
         elif isinstance(shape, shapes.Polygon):
-            scene.add_patch(plt.Polygon(points, facecolor=shape.color, edgecolor=shapes.INK, lw=0.6, alpha=strength))
+            scene.add_patch(Polygon(points, facecolor=shape.color, edgecolor=shapes.INK, lw=0.6, alpha=strength))
         else:
             scene.plot(*points.T, color=shape.color, lw=0.6 * shape.width, alpha=strength)
 

@@ -9,7 +9,7 @@ import numpy as np
 class RESULTS(eqx.Enumeration):
     """Members carry their message; compare with ``sol.result == ss.RESULTS.successful``."""
 
-    successful = ""
+    successful = "successful"
     newton_not_converged = (
         "the semismooth Newton method did not converge; use a smaller dt, a looser atol, or a solver that"
         " falls back to the fixed point: solver=ss.Automatic()"

@@ -81,6 +81,7 @@ class Contacts(Shape):
 
 
 def circle(n: int = 28) -> np.ndarray:
+    """n points on the unit circle, (n, 2)."""
     angle = np.linspace(0.0, 2.0 * np.pi, n, endpoint=False)
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
@@ -123,6 +124,7 @@ def revolved(centre: Any, A: Any, profile: Any, color: str = STEEL, sectors: int
 
 
 def ball(centre: Any, A: Any, radius: float, color: str = STEEL, rings: int = 13) -> Mesh:
+    """A ball in space; A turns it, so that one sees it roll."""
     angle = np.linspace(0.0, np.pi, rings)
     return revolved(centre, A, radius * np.column_stack([np.sin(angle), -np.cos(angle)]), color)
 

@@ -13,7 +13,7 @@ from .captured import captured
 from .compiling import compiled
 from .derive import Dynamics
 from .initial import acceleration_level, contact_state
-from .laws import StackedLaws, unchecked
+from .laws import Contact, Pivoting, Rolling, unchecked
 from .located import dense
 from .methods.base import Method
 from .results import RESULTS
@@ -183,8 +183,8 @@ class Solution(eqx.Module):
     def state(self) -> np.ndarray:
         """What each law does at each row, in words: "open", "slip" or "stick", (rows, laws), in the order of ``laws``.
 
-        As forces are, it is that of the instant, after whatever happened there: a contact that bounces is open. With several
-        friction laws it sticks where all of them do, without friction it slips wherever it is closed.
+        As forces are, it is that of the instant, after whatever happened there: a contact that bounces is open. Stick is
+        that of sliding, whatever rolling and pivoting do; without friction a contact slips wherever it is closed.
         """
         if isinstance(self.t, jax.core.Tracer):
             raise TypeError("sol.state has words, and inside jit, vmap or a derivative there are none: use sol.state_code()")
@@ -199,9 +199,10 @@ class Solution(eqx.Module):
         while one.is_batch:
             one = one[0]
         with unchecked():
-            laws = StackedLaws.of(one.system.laws)
+            laws = one.system.laws
+        n_N = sum(isinstance(law, Contact) for law in laws)
         if self.modes is not None:
-            return _codes(laws, self.modes[..., : laws.n_N], self.modes[..., laws.n_N :])
+            return _codes(laws, self.modes[..., :n_N], self.modes[..., n_N:])
         by_percussion, xp = self.method.level == "velocity", np if isinstance(self.t, np.ndarray) else jnp
         rests, stick = self._rows(
             _rests_by_percussion if by_percussion else _modes_by_state, "t", "dt", "q", "u", "P_N", "P_F"
@@ -376,15 +377,18 @@ def _forces(system: System, t, row: Any, modes: Any) -> Forces:
     return Forces(*dynamics.percussions(out.y), out.x, out.result == RESULTS.successful)
 
 
-def _codes(laws: StackedLaws, closed: Any, stick: Any) -> Any:
+def _codes(laws: Any, closed: Any, stick: Any) -> Any:
     """0 open, 1 slip, 2 stick, by law."""
     xp = np if isinstance(closed, np.ndarray) else jnp
-    columns = []
-    for i in range(laws.count):
-        balls = np.flatnonzero(laws.law_of == i)
+    columns, first = [], 0
+    for i, law in enumerate(laws):
+        kinds = [(friction, len(friction.balls())) for friction in (law.friction if isinstance(law, Contact) else (law,))]
+        slides = np.concatenate([[not isinstance(f, Rolling | Pivoting)] * n for f, n in kinds] or [[]]).astype(bool)
+        balls = first + np.flatnonzero(slides if slides.any() else ~slides)
+        first += len(slides)
         sticks = xp.all(stick[..., balls], axis=-1) if balls.size else False
         of_law = xp.where(sticks, 2, 1) * xp.ones(stick.shape[:-1], dtype=int)
-        columns.append(xp.where(closed[..., i], of_law, 0) if i < laws.n_N else of_law)
+        columns.append(xp.where(closed[..., i], of_law, 0) if isinstance(law, Contact) else of_law)
     return xp.stack(columns, axis=-1) if columns else xp.zeros((*closed.shape[:-1], 0), dtype=int)
 
 

@@ -39,7 +39,8 @@ class System(eqx.Module):
 
     ``laws`` is an attribute (field or property): one ``Contact`` per gap in order, then any ``FrictionElement``. So is
     ``switching_times``, at which forces jump: steps of `ss.SwitchingPoints` end there. ``coordinates`` and ``velocities``
-    name the entries of q and u as "name [unit]", ``contacts`` the gaps: `sol.to_xarray()` and files carry the names.
+    name the entries of q and u as "name [unit]", ``contacts`` the gaps (or all laws, friction elements
+    too): pictures, `sol.to_xarray()` and files carry the names.
     """
 
     if TYPE_CHECKING:

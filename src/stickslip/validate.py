@@ -196,7 +196,11 @@ class Labels(NamedTuple):
         """As the system says, or counted; raises where what it says does not fit."""
         coordinates = _labels(system, "coordinates", nq, f"q has {nq} entries", Label.of)
         velocities = _labels(system, "velocities", nu, f"u has {nu} entries", Label.of)
-        contacts = _labels(system, "contacts", n_N, f"there are {n_N} ss.Contact in laws", Label)
+        with unchecked():
+            count = len(system.laws)
+        every = len(system.contacts) == count if isinstance(system.contacts, tuple | list) else False
+        why = f"there are {n_N} ss.Contact in laws" + (f", {count} with friction elements" if count > n_N else "")
+        contacts = _labels(system, "contacts", count if every else n_N, why, Label)[:n_N]
         kind = type(system)
         if coordinates and not velocities and kind.B is System.B and kind.beta is System.beta:
             velocities = tuple(label.rate for label in coordinates)

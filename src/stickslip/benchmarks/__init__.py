@@ -38,6 +38,7 @@ _NAMES = (
 
 
 def names() -> list[str]:
+    """Of all benchmarks."""
     return list(_NAMES)
 
 
@@ -57,6 +58,7 @@ def about(name: str) -> str:
 
 
 def load(name: str, case: int = 1, **options: Any) -> Benchmark:
+    """A benchmark by its name; ``options`` are those of its module, such as a radius or g."""
     module = _module(name)
     if case not in module.CASES:
         raise ValueError(f"{name} has no case {case}; its cases are {', '.join(map(str, module.CASES))}")

@@ -82,6 +82,33 @@ def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
     )  # fmt: skip
 
 
+def forces_between(sol: Solution, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(t, la_N, la_F) of a run with located events, close enough for a curve: at events before and after what happened."""
+    even, events = np.linspace(sol.t[0], sol.t[-1], rows), np.asarray(sol.events.t)
+    before = np.nextafter(events[events > sol.t[0]], -np.inf)
+    t = np.unique(np.concatenate([even, before, events]))
+    known = np.isfinite(sol.u_dot_before).all(axis=1)  # printed steps have no forces
+    k = np.clip(np.searchsorted(sol.t, t, side="right"), 1, len(sol.t) - 1)
+    N, F = (np.asarray(a) for a in _forces_at(sol, jnp.asarray(t), jnp.asarray(k - 1), captured(sol.system)))
+    lost = ~(known[k] & known[k - 1])[:, None]
+    return t, np.where(lost, np.nan, N), np.where(lost, np.nan, F)
+
+
+@eqx.filter_jit
+def _forces_at(sol: Solution, t: Any, row: Any, key: str) -> tuple[Any, Any]:
+    dynamics = Dynamics.of(sol.system, sol.t[0], jnp.asarray(sol.q[0]), jnp.asarray(sol.u[0]))
+    q, u = between(sol, t, key)
+    modes, n_N = jnp.asarray(sol.modes)[row], dynamics.laws.n_N
+    none = jnp.zeros(dynamics.laws.set.count, dtype=bool)
+
+    def one(t, q, u, modes):
+        given = GivenModes(modes[:n_N], modes[n_N:], none, none, jnp.zeros(dynamics.laws.n_F))
+        P = dynamics.percussions(instant(dynamics, t, q, u, given).la)
+        return P[2], P[3]
+
+    return jax.lax.map(lambda x: one(*x), (t, q, u, modes))
+
+
 NODES, WEIGHTS = (a / 2.0 for a in np.polynomial.legendre.leggauss(3))  # of Gauss quadrature on an interval of length 1
 
 

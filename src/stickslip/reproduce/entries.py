@@ -148,17 +148,17 @@ class Sheet:
 
     def pictures(self) -> list[bytes]:
         """All pictures as PNG; closes them. Few colours make small files, and lines need few."""
-        import matplotlib.pyplot as plt
         from PIL import Image
 
         out = []
         for figure in self._figures:
             drawn, small = io.BytesIO(), io.BytesIO()
             figure.savefig(drawn, format="png", dpi=110)
-            plt.close(figure)
             few = Image.open(drawn).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE)
             few.save(small, format="png", optimize=True)
             out.append(small.getvalue())
+        for figure in reversed(self._figures):
+            plot.finish(figure)
         self._figures = []
         return out
 

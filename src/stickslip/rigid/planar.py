@@ -13,10 +13,12 @@ def rotation(phi) -> Float[Array, "2 2"]:
 
 
 def M(m, theta) -> Float[Array, "3 3"]:
+    """Mass matrix: mass in kg, moment of inertia about S in kg m^2."""
     return jnp.diag(jnp.array([m, m, theta]))
 
 
 def weight(m, gravity) -> Float[Array, " 3"]:
+    """Forces of the weight, along -y."""
     return jnp.array([0.0, -m * gravity, 0.0])
 
 

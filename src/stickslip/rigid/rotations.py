@@ -21,9 +21,10 @@ for _i, _row in enumerate(("-x-y-z", "+w-z+y", "+z+w-x", "-y+x+w")):
         _RATE[_i, _j, "wxyz".index(_row[2 * _j + 1])] = float(_row[2 * _j] + "0.5")
 
 
-def rotation_matrix(p: Float[Array, " 4"]) -> Float[Array, "3 3"]:
-    """A_IK: components in the body basis K -> components in the inertial basis I."""
-    return jnp.sum(_ROTATION * (p[:, None] * p), axis=(2, 3)) / (p @ p)
+def rotation_matrix(p: Float[Array, "... 4"]) -> Float[Array, "... 3 3"]:
+    """A_IK: components in the body basis K -> components in the inertial basis I; of one quaternion, or of rows of them."""
+    squares = jnp.sum(p * p, axis=-1)[..., None, None]
+    return jnp.sum(_ROTATION * (p[..., None, None, :, None] * p[..., None, None, None, :]), axis=(-2, -1)) / squares
 
 
 def inclinations(p: Float[Array, "rows 4"]) -> Float[Array, " rows"]:
@@ -32,6 +33,6 @@ def inclinations(p: Float[Array, "rows 4"]) -> Float[Array, " rows"]:
     return jnp.arccos(jnp.clip(cos, -1.0, 1.0))
 
 
-def quaternion_rate(p: Float[Array, " 4"]) -> Float[Array, "4 3"]:
+def quaternion_rate(p: Float[Array, "... 4"]) -> Float[Array, "... 4 3"]:
     """p_dot = Q(p) omega with omega in the body basis."""
-    return jnp.sum(_RATE * p, axis=2)
+    return jnp.sum(_RATE * p[..., None, None, :], axis=-1)

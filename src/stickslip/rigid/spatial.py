@@ -50,6 +50,7 @@ def velocity_at(q: Float[Array, " 7"], u: Float[Array, " 6"], r: Float[Array, " 
 
 
 def normalize(q: Float[Array, " 7"]) -> Float[Array, " 7"]:
+    """The same with a unit quaternion."""
     return jnp.concatenate([q[:3], q[3:] / jnp.sqrt(q[3:] @ q[3:])])
 
 
