@@ -13,7 +13,7 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
     " --xla_llvm_enable_alias_scope_metadata=false --xla_llvm_enable_noalias_metadata=false"
-    + (" --xla_cpu_use_fusion_emitters=false" if tuple(map(int, jaxlib.__version__.split(".")[:2])) >= (0, 10) else ""),
+    + (" --xla_cpu_use_fusion_emitters=false" if tuple(map(int, jaxlib.__version__.split(".")[:2])) == (0, 10) else ""),
 )
 
 import jax

@@ -486,17 +486,9 @@ def test_bad_input_has_one_sentence(name, tmp_path, monkeypatch):
     assert "Traced<" not in text
     assert "docs.jax.dev" not in text
     assert list(tmp_path.iterdir()) == [], "nothing is written"
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("functions")])
-def test_the_last_words_are_about_the_users_function(name):
-    """What a terminal shows last is that sentence, or the user's own line."""
-    with pytest.raises(Exception) as info:
-        CASES[name][0]()
+    # What a terminal shows last is that sentence, or the user's own line.
     shown = "".join(traceback.format_exception(info.type, info.value, info.value.__traceback__))
-    lines = shown.strip().splitlines()
-    assert len(shown) < 12000
-    assert "jax" not in lines[-1].split(" ")[0].lower()
+    assert "jax" not in shown.strip().splitlines()[-1].split(" ")[0].lower()
 
 
 CLI: dict[str, tuple[list[str], int, str]] = {

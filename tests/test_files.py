@@ -235,7 +235,7 @@ def test_a_loaded_run_can_be_drawn_without_its_system(tmp_path):
     back.plot(tmp_path / "mine.png")
     assert (tmp_path / "mine.png").stat().st_size > 10_000
     names = [trace.get("name") for trace in back.animate().payload()["data"]]
-    assert "g_N ground" in names
+    assert "ground" in names
 
 
 def test_runs_of_every_kind_of_method_come_back(kind, tmp_path):

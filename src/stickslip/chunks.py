@@ -24,7 +24,8 @@ class Run(NamedTuple):
     """A kind of steps, as the loop around the loop sees it."""
 
     kind: Any  # what programs are made for
-    begin: Any  # method -> dynamics, state, values of the start, first forces
+    begin: Any  # gives dynamics, state, values of the start, first forces
+    start: Any  # method -> what that is called with
     chunk: Any  # dynamics, method, state, number of steps, whether failed steps may be halved -> state, rows, ...
     made: Any  # (state before, what `chunk` gives) -> number of rows
     finished: Any  # state -> bool
@@ -39,10 +40,11 @@ def in_chunks(
     thorough, method = method, with_solver(method, method.solver.first_try())
     retry = type(thorough.solver) is not type(method.solver)
     with collecting_later():
+        begun = run.start(method)
         ahead = Ahead(
-            run.kind, lambda: run.begin(method)[:2], lambda begun: run.chunk(begun[0], method, begun[1], 0, not retry)
+            run.kind, lambda: run.begin.shapes(*begun), lambda first: run.chunk(first[0], method, first[1], 0, not retry)
         )
-        dynamics, state, values, first = run.begin(method)
+        dynamics, state, values, first = run.begin(*begun)
         if check:
             check_start(values, t0, dynamics.system)
         ahead.wait()

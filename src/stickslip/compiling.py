@@ -12,7 +12,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import equinox as eqx
 import jax
@@ -28,10 +28,7 @@ _LEVEL, _EMITTERS = "xla_backend_optimization_level", "xla_cpu_use_fusion_emitte
 level: int | None = None if _LEVEL in os.environ.get("XLA_FLAGS", "") else 1  # None: as XLA thinks best
 
 
-def _options(level: int | None) -> dict[str, Any] | None:
-    """Asked when a program is called: which device there is must not be decided on import."""
-    if jax.default_backend() != "cpu":
-        return None
+def _options(level: int | None) -> dict[str, Any]:
     return ({} if level is None else {_LEVEL: level}) | _older_emitters()
 
 
@@ -48,21 +45,32 @@ def _older_emitters() -> dict[str, Any]:
     return option
 
 
-def compiled(f: Callable[P, T]) -> Callable[P, T]:
+class Compiled(Generic[P, T]):
     """As `equinox.filter_jit`, for functions that are called outside of tracing: JAX takes options nowhere else.
 
     Programs come from the disk where an earlier process has left them (`stored.py`).
     """
-    programs: dict[Any, _Program] = {}
 
-    @functools.cache
-    def program(level: int | None) -> Any:
-        return eqx.filter_jit(f, compiler_options=_options(level))  # type: ignore[call-overload]
+    def __init__(self, f: Callable[P, T]) -> None:
+        functools.update_wrapper(self, f)
+        self._f, self._plain = f, eqx.filter_jit(f)
+        self._programs: dict[Any, _Program] = {}
+        everywhere.append(self._programs)
 
-    @functools.wraps(f)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        if stored.folder() is None:
-            return program(level)(*args, **kwargs)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        if not _ahead_of_time():
+            return self._plain(*args, **kwargs)
+        program, arrays = self._program(args)
+        return program(arrays)
+
+    def shapes(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Of what it returns; None where that is there at once, for the program need not be compiled."""
+        if not _ahead_of_time():
+            return eqx.filter_eval_shape(self._plain, *args, **kwargs)
+        program, arrays = self._program(args)
+        return program.shapes(arrays)
+
+    def _program(self, args: tuple[Any, ...]) -> "tuple[_Program, list[Any]]":
         leaves, structure = jax.tree.flatten(args)
         arrays = [x for x in leaves if isinstance(x, _ARRAYS)]
         statics = tuple(None if isinstance(x, _ARRAYS) else x for x in leaves)
@@ -70,12 +78,20 @@ def compiled(f: Callable[P, T]) -> Callable[P, T]:
         key = (level, structure, statics, kinds)
         if _forgotten():
             forget()
-        if key not in programs:
-            programs[key] = _Program(f, arrays, structure, statics, kinds)
-        return programs[key](arrays)
+        if key not in self._programs:
+            self._programs[key] = _Program(self._f, structure, statics, kinds)
+        return self._programs[key], arrays
 
-    everywhere.append(programs)
-    return call
+
+def compiled(f: Callable[P, T]) -> Compiled[P, T]:
+    return Compiled(f)
+
+
+def _ahead_of_time() -> bool:
+    """On a CPU, unless JAX is to watch what it computes."""
+    config: Any = jax.config
+    watched = config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
+    return jax.default_backend() == "cpu" and not watched
 
 
 everywhere: list[dict[Any, Any]] = []  # what this process has of every function
@@ -100,45 +116,60 @@ _ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 
 class _Program:
-    """For arguments of one kind: found on disk, or compiled."""
+    """For arguments of one kind: found on disk, or compiled when it is needed."""
 
-    def __init__(self, f: Callable[..., Any], arrays: list[Any], structure: Any, statics: Any, kinds: Any) -> None:
+    def __init__(self, f: Callable[..., Any], structure: Any, statics: Any, kinds: Any) -> None:
         self._f, self._structure, self._statics, self._options = f, structure, statics, _options(level)
         self._name = stored.name_of(f"{f.__module__}.{f.__qualname__}", self._options, structure, statics, kinds)
-        found = stored.load(self._name)
-        self._on_trial = found is not None
-        self._use(*(self._compiled(arrays) if found is None else found))
+        found: tuple[Any, Any] = stored.load(self._name) or (None, None)
+        self._executable, self._skeleton = found
+        self._on_trial = self._executable is not None
+        self._traced: Any = None
 
-    def _use(self, executable: Any, skeleton: Any) -> None:
-        self._executable, self._result = executable, jax.tree.structure(skeleton)
+    def shapes(self, arrays: list[Any]) -> Any:
+        if self._executable is not None:
+            return None
+        if self._traced is None:
+            self._traced = self._trace(stored.called(self._f.__name__, self._name), arrays)
+        return jax.tree.unflatten(jax.tree.structure(self._skeleton), jax.tree.leaves(self._traced.out_info))
 
-    def _compiled(self, arrays: list[Any]) -> tuple[Any, Any]:
-        seen: list[Any] = []
-
+    def _trace(self, called: str, arrays: list[Any]) -> Any:
         def flat(*arrays: Any) -> list[Any]:
             rest = iter(arrays)
             leaves = [next(rest) if x is None else x for x in self._statics]
             out, result = jax.tree.flatten(self._f(*jax.tree.unflatten(self._structure, leaves)))
-            seen.append(jax.tree.unflatten(result, range(len(out))))
+            self._skeleton = jax.tree.unflatten(result, range(len(out)))
             return out
 
-        def lowered(named: Callable[..., Any]) -> Any:
-            return jax.jit(named, compiler_options=self._options).lower(*arrays)
+        flat.__name__ = called
+        traced = jax.jit(flat, compiler_options=self._options).trace(*arrays)
+        if any(isinstance(x, jax.core.Tracer) for x in getattr(traced, "_consts", ())):
+            raise jax.errors.UnexpectedTracerError("a value that another call has left behind")
+        return traced
 
-        executable = stored.fresh(flat, self._f.__name__, self._name, lowered)
-        stored.save(self._name, executable, seen[0], len(arrays))
-        return executable, seen[0]
+    def _compile(self, arrays: list[Any]) -> None:
+        traced, self._traced = self._traced, None
+
+        def lowered(called: str) -> Any:
+            nonlocal traced
+            made, traced = traced or self._trace(called, arrays), None
+            return made.lower()
+
+        self._executable = stored.fresh(self._f.__name__, self._name, lowered)
+        stored.save(self._name, self._executable, self._skeleton, len(arrays))
 
     def __call__(self, arrays: list[Any]) -> Any:
+        if self._executable is None:
+            self._compile(arrays)
         try:
             out = self._executable(*arrays)
         except jax.errors.JaxRuntimeError:
             if not self._on_trial:
                 raise
-            self._use(*self._compiled(arrays))  # what lay on the disk cannot be run
+            self._compile(arrays)  # what lay on the disk cannot be run
             out = self._executable(*arrays)
         self._on_trial = False
-        return jax.tree.unflatten(self._result, out)
+        return jax.tree.unflatten(jax.tree.structure(self._skeleton), out)
 
 
 @contextlib.contextmanager
@@ -165,13 +196,14 @@ class Ahead:
     _seen: ClassVar[set[Any]] = set()
 
     def __init__(self, what: Any, first: Callable[[], Any], second: Callable[[Any], Any]) -> None:
-        """``second`` is called with zeros in place of what ``first`` returns, once for every ``what``."""
+        """``second`` is called with zeros of the shapes that ``first`` gives, if it does, once for every ``what``."""
         self._work: Future[Any] | None = None
         if what in self._seen:
             return
         self._seen.add(what)
-        shapes = eqx.filter_eval_shape(first)  # errors of the user's functions appear here as they would in `first`
-        self._work = _pool.submit(second, jax.tree.map(_zeros, shapes))
+        shapes = first()  # errors of the user's functions appear here as they would when it is run
+        if shapes is not None:
+            self._work = _pool.submit(second, jax.tree.map(_zeros, shapes))
 
     def wait(self) -> None:
         """If it failed, so will the call that it was made for, and say why."""
@@ -181,4 +213,4 @@ class Ahead:
 
 
 def _zeros(x: Any) -> Any:
-    return np.zeros(x.shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else x
+    return np.zeros(x.shape, x.dtype) if hasattr(x, "shape") and hasattr(x, "dtype") else x

@@ -150,7 +150,7 @@ def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until,
     return jax.lax.scan(advance, carry, length=length)
 
 
-@eqx.filter_jit
+@compiled
 def begin(
     system: System, method: Method, clock: Clock, q: Array, u: Array, key: str
 ) -> tuple[Dynamics, Carry, dict[str, Any], Any]:

@@ -94,16 +94,9 @@ def simulate(
     if method is None and located is not None:
         method = located.suitable()
     method = _method(method)
-    if stepsize is not None and not isinstance(stepsize, SwitchingPoints):
-        raise TypeError(f"stepsize must be an ss.SwitchingPoints(...), got {stepsize!r}")
     _check_steps(method, dt, stepsize, located)
     check_times(t0, t1, 1.0 if dt is None else dt)
-    if max_steps is not None and not is_count(max_steps):
-        raise ValueError(f"max_steps must be a whole number, at least 1, got {max_steps!r}")
-    if not is_count(save_every):
-        raise ValueError(f"save_every must be a positive integer, got {save_every!r}")
-    if save_every > 1 and stepsize is not None:
-        raise ValueError("save_every is for steps of a fixed size: with a stepsize every accepted step is kept")
+    _check_counts(max_steps, save_every, stepsize)
     q, u, traced = checked_vectors(system, t0, q0, u0, (method, stepsize))
     times = float(t0), float(t1)
     with explaining():
@@ -149,6 +142,8 @@ def _method(method: Any) -> Method:
 
 def _check_steps(method: Method, dt: float | None, stepsize: SwitchingPoints | None, located: Located | None) -> None:
     """One way of choosing steps, and a method that can do with it."""
+    if stepsize is not None and not isinstance(stepsize, SwitchingPoints):
+        raise TypeError(f"stepsize must be an ss.SwitchingPoints(...), got {stepsize!r}")
     if located is None and (dt is None) == (stepsize is None):
         have = "neither dt nor stepsize is given, and no tolerances" if dt is None else "dt and stepsize are both given"
         raise ValueError(
@@ -160,6 +155,15 @@ def _check_steps(method: Method, dt: float | None, stepsize: SwitchingPoints | N
         raise ValueError(
             f"{type(method).__name__}: {method.needs_stepsize}: it needs stepsize=ss.SwitchingPoints(...), not dt"
         )
+
+
+def _check_counts(max_steps: Any, save_every: Any, stepsize: SwitchingPoints | None) -> None:
+    if max_steps is not None and not is_count(max_steps):
+        raise ValueError(f"max_steps must be a whole number, at least 1, got {max_steps!r}")
+    if not is_count(save_every):
+        raise ValueError(f"save_every must be a positive integer, got {save_every!r}")
+    if save_every > 1 and stepsize is not None:
+        raise ValueError("save_every is for steps of a fixed size: with a stepsize every accepted step is kept")
 
 
 def _fixed_steps(
@@ -180,7 +184,8 @@ def _fixed_steps(
     else:
         run = Run(
             (key, type(system), type(method), q.shape, u.shape),
-            lambda method: loop.begin(system, method, clock, q, u, key),
+            loop.begin,
+            lambda method: (system, method, clock, q, u, key),
             lambda dynamics, method, c, size, _: loop.chunk(
                 dynamics, method, clock, c, np.asarray(min(int(c.k) + size, wanted)), key
             ),
@@ -214,7 +219,8 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         return _Outcome(t, kept.row, first, result, state.rows, 0.0, made, (kept.order, kept.state, *counts))
     run = Run(
         (key, type(system), type(method), q.shape, u.shape, "adjusted"),
-        lambda method: adjusted.begin(system, method, control, t0, t1, q, u, key),
+        adjusted.begin,
+        lambda method: (system, method, control, t0, t1, q, u, key),
         lambda dynamics, method, c, size, halve: adjusted.chunk(
             dynamics, method, control, t1, c, halve, np.asarray(2 * size), key
         ),

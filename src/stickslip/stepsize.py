@@ -240,7 +240,7 @@ def _loop(
     return jax.lax.while_loop(unfinished, advance, start)
 
 
-@eqx.filter_jit
+@compiled
 def begin(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, key: str):
     dynamics = Dynamics.of(system, t0, q, u)
     carry, forces = _first(dynamics, method, control, t0, t1, q, u)

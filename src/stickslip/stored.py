@@ -33,10 +33,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def folder() -> Path | None:
-    """Where programs are kept, if they are; not where JAX is asked to watch or to forget its compiling."""
-    config: Any = jax.config
-    watched = config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
-    return None if cache_folder is None or watched or jax.default_backend() != "cpu" else cache_folder / "programs"
+    """Where programs are kept, if they are."""
+    return None if cache_folder is None else cache_folder / "programs"
 
 
 @functools.cache
@@ -113,7 +111,9 @@ def _tracing() -> str:
 
 
 def name_of(program: str, options: Any, structure: Any, statics: Any, kinds: Any) -> str | None:
-    """What a program is known by; None where that says nothing to another process."""
+    """What a program is known by; None where that says nothing to another process, or none is kept."""
+    if folder() is None:
+        return None
     try:
         parts = [program, options, structure, statics, kinds, _tracing(), os.environ.get("XLA_FLAGS", "")]
         parts += [_surroundings(), _in_use()]
@@ -151,17 +151,17 @@ def load(name: str | None) -> tuple[Any, Any] | None:
     return None
 
 
-def fresh(f: Any, called: str, name: str | None, lower: Any) -> Any:
-    """Compiled here and now where it is to be stored: what JAX has from its own cache cannot be written once more.
+def called(f: str, name: str | None) -> str:
+    """What JAX shall call a program: its own cache then knows it only if ours has lost it."""
+    return f if name is None else f"{f}_{name[:12]}"
 
-    Programs therefore carry a name that JAX's cache knows only if ours has lost it, and then another one.
-    """
-    f.__name__ = called if name is None else f"{called}_{name[:12]}"
+
+def fresh(f: str, name: str | None, lowered: Any) -> Any:
+    """Compiled here and now where it is to be stored: what JAX has from its own cache cannot be written once more."""
     before = _hits()
-    program = lower(f).compile()
+    program = lowered(called(f, name)).compile()
     if name is not None and _hits() > before:
-        f.__name__ = f"{called}_{secrets.token_hex(6)}"
-        program = lower(f).compile()
+        program = lowered(f"{f}_{secrets.token_hex(6)}").compile()
     return program
 
 

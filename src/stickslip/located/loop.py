@@ -79,7 +79,7 @@ def _loop(dynamics: Dynamics, method: Method, control: Control, c: Carry, length
     return jax.lax.while_loop(unfinished, attempt, start)
 
 
-@eqx.filter_jit
+@compiled
 def begin(system: System, method: Method, control: Control, t0, q: Array, u: Array, key: str):
     dynamics = Dynamics.of(system, t0, q, u)
     start = first(dynamics, method, control, t0, q, u)

@@ -39,7 +39,8 @@ def run_located(
         while True:
             run = Run(
                 (key, type(system), type(method), q.shape, u.shape, "located"),
-                lambda method, at=at: loop.begin(system, method, control, np.asarray(at[0]), at[1], at[2], key),
+                loop.begin,
+                lambda method, at=at: (system, method, control, np.asarray(at[0]), at[1], at[2], key),
                 lambda dynamics, method, c, size, _: loop.chunk(dynamics, method, control, c, np.asarray(2 * size), key),
                 lambda before, after: int(after[2]),
                 lambda c, steps=steps, events=events: (
