@@ -114,7 +114,7 @@ def example(file):
     return pytest.param(file.name, marks=pytest.mark.long_runs if file.name in LONG else ())
 
 
-@pytest.mark.parametrize("file", map(example, sorted((ROOT / "examples").glob("*.py"))))
+@pytest.mark.parametrize("file", [example(file) for file in sorted((ROOT / "examples").glob("*.py"))])
 def test_example_scripts_run(file, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")

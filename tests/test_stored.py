@@ -222,3 +222,17 @@ class Falls(ss.System):
 sol = ss.simulate(Falls(), "moreau", [0.0], [0.0], t1=1.0, dt=0.1)
 print(len(traced), float(sol.q[-1, 0]))
 """
+
+
+class Labelled(Mass):
+    """With a parameter that is no number: it is part of the result of a start."""
+
+    kind: str = "steel"
+
+
+def test_what_is_no_number_comes_back(place):
+    first = ss.simulate(Labelled(), "moreau", [0.0, 0.0], [1.0, 0.0], t1=0.5, dt=0.1)
+    forget()
+    again = ss.simulate(Labelled(), "moreau", [0.0, 0.0], [1.0, 0.0], t1=0.5, dt=0.1)
+    np.testing.assert_array_equal(again.q, first.q)
+    assert again.system.kind == "steel"

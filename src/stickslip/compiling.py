@@ -10,7 +10,7 @@ import contextlib
 import functools
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
@@ -131,14 +131,17 @@ class _Program:
             return None
         if self._traced is None:
             self._traced = self._trace(stored.called(self._f.__name__, self._name), arrays)
-        return jax.tree.unflatten(jax.tree.structure(self._skeleton), jax.tree.leaves(self._traced.out_info))
+        return self._filled(jax.tree.leaves(self._traced.out_info))
 
     def _trace(self, called: str, arrays: list[Any]) -> Any:
         def flat(*arrays: Any) -> list[Any]:
             rest = iter(arrays)
             leaves = [next(rest) if x is None else x for x in self._statics]
-            out, result = jax.tree.flatten(self._f(*jax.tree.unflatten(self._structure, leaves)))
-            self._skeleton = jax.tree.unflatten(result, range(len(out)))
+            made, result = jax.tree.flatten(self._f(*jax.tree.unflatten(self._structure, leaves)))
+            out = [x for x in made if eqx.is_array(x)]
+            slots = iter(range(len(out)))
+            skeleton = [stored.Slot(next(slots)) if eqx.is_array(x) else x for x in made]
+            self._skeleton = jax.tree.unflatten(result, skeleton)
             return out
 
         flat.__name__ = called
@@ -169,7 +172,11 @@ class _Program:
             self._compile(arrays)  # what lay on the disk cannot be run
             out = self._executable(*arrays)
         self._on_trial = False
-        return jax.tree.unflatten(jax.tree.structure(self._skeleton), out)
+        return self._filled(out)
+
+    def _filled(self, out: Sequence[Any]) -> Any:
+        """The result: arrays where they belong, and what is no array as it was when it was traced."""
+        return jax.tree.map(lambda x: out[x.number] if isinstance(x, stored.Slot) else x, self._skeleton)
 
 
 @contextlib.contextmanager

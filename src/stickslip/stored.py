@@ -133,6 +133,13 @@ def _words(part: Any) -> str:
     return f"{ours}.{part.__qualname__}" if callable(part) and ours.startswith(f"{__package__}.") else str(part)
 
 
+class Slot:
+    """The place of an array in a result."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
 def load(name: str | None) -> tuple[Any, Any] | None:
     """The program and the skeleton of its result, or None. Nothing that lies in a cache may do harm."""
     place = folder()
@@ -144,7 +151,8 @@ def load(name: str | None) -> tuple[Any, Any] | None:
         if hashlib.sha256(body).digest() != digest:
             return None
         payload, skeleton, count = pickle.loads(body)
-        trees = (jax.tree.structure(((0,) * count, {})), jax.tree.structure([0] * len(jax.tree.leaves(skeleton))))
+        arrays = sum(isinstance(x, Slot) for x in jax.tree.leaves(skeleton))
+        trees = (jax.tree.structure(((0,) * count, {})), jax.tree.structure([0] * arrays))
         program = serialize_executable.deserialize_and_load(payload, *trees)
         os.utime(place / name)
         return program, skeleton
@@ -185,7 +193,7 @@ def _hits() -> int:
 
 
 def save(name: str | None, program: Any, skeleton: Any, count: int) -> None:
-    """``skeleton``: the result, with numbers for its arrays; ``count``: of arrays that go in."""
+    """``skeleton``: the result, with slots for its arrays; ``count``: of arrays that go in."""
     place = folder()
     if name is None or place is None:
         return
