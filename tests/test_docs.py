@@ -1,6 +1,7 @@
 """What the docs show runs, and what they state is so."""
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,8 @@ def test_example_scripts_run(file, capsys, tmp_path, monkeypatch):
     assert len((ROOT / "examples" / file).read_text().splitlines()) <= 50
     exec(compile((ROOT / "examples" / file).read_text(), file, "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def test_the_readme_ball_ends_rolling():

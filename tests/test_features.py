@@ -267,14 +267,14 @@ def test_a_picture_leaves_the_users_matplotlib_alone(bounced, tmp_path):
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    before, backend = dict(mpl.rcParams), mpl.get_backend()
+    before, backend, figures = dict(mpl.rcParams), mpl.get_backend(), plt.get_fignums()
     bounced.plot(tmp_path / "run.png")
     bounced.plot(panels="gaps")
     with pytest.raises(ValueError, match="unknown panel"):
         bounced.plot(panels="gap")
     assert dict(mpl.rcParams) == before
     assert mpl.get_backend() == backend
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == figures
 
 
 def test_a_picture_of_located_events_marks_them_and_one_without_contacts_has_no_contacts():

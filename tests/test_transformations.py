@@ -182,3 +182,21 @@ def test_jacfwd_is_exact_where_newton_is_not(name):
     derivative, eps = np.asarray(jax.jacfwd(final)(9.81)), 1e-4
     difference = np.asarray(final(9.81 + eps) - final(9.81 - eps)) / (2 * eps)
     assert derivative == pytest.approx(difference, rel=1e-6)
+
+
+def test_a_batch_without_jit_finds_its_program_again(caplog):
+    """Also by another function: what is compiled is the run, not what calls it."""
+    b = ss.benchmarks.load("mass-on-slope")
+
+    def sweep(mus):
+        return jax.vmap(lambda mu: ss.simulate(type(b.system)(mu=mu), "moreau", b.q0, b.u0, t1=0.1, dt=0.02).q[-1])(mus)
+
+    first = sweep(jnp.array([0.2, 0.3]))
+    jax.config.update("jax_log_compiles", True)
+    try:
+        with caplog.at_level("WARNING"):
+            second = sweep(jnp.array([0.4, 0.5]))
+    finally:
+        jax.config.update("jax_log_compiles", False)
+    assert "Finished XLA compilation" not in caplog.text
+    assert np.all(second[:, 0] < first[:, 0]), "more friction, a shorter way"

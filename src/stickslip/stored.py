@@ -3,6 +3,8 @@
 JAX keeps compiled code by the text of a program, which has to be traced first: half of what a second process waits for. Here
 it is known by all that goes into tracing: what functions are and capture (`captured.py`), shapes and static values of the
 arguments, versions, flags and the processor. Whatever cannot be told from one process to the next is not stored.
+
+What lies there is machine code, as in JAX's own cache: the folder should belong to whoever runs it.
 """
 
 import contextlib
@@ -41,6 +43,7 @@ def folder() -> Path | None:
 def _surroundings() -> str:
     """What programs depend on besides themselves: versions, flags, the processor, and this package's own files."""
     versions = [f"{name} {importlib.metadata.version(name)}" for name in ("jax", "jaxlib", "equinox", "numpy")]
+    versions.append(platform.node())  # machines with one home may have other processors
     with contextlib.suppress(OSError):
         text = Path("/proc/cpuinfo").read_text()
         versions += sorted({line for line in text.splitlines() if line.startswith(("flags", "model name", "Features"))})
