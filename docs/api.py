@@ -65,8 +65,8 @@ def _module(name: str, module: types.ModuleType) -> str:
     }
     parts = [f"### {name}", inspect.getdoc(module) or ""]
     for key, value in own.items():
-        one = _class if inspect.isclass(value) else _function
-        parts.append(one(f"{name}.{key}", value, "####") if one is _function else _class(f"{name}.{key}", value, "####"))
+        show = _class if inspect.isclass(value) else _function
+        parts.append(show(f"{name}.{key}", value, "####"))
     parts += [
         _module(f"{name}.{key}", value)
         for key, value in vars(module).items()

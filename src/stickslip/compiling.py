@@ -45,7 +45,7 @@ def _older_emitters() -> dict[str, Any]:
     return option
 
 
-class Compiled(Generic[P, T]):
+class compiled(Generic[P, T]):
     """As `equinox.filter_jit`, for functions that are called outside of tracing: JAX takes options nowhere else.
 
     Programs come from the disk where an earlier process has left them (`stored.py`).
@@ -81,10 +81,6 @@ class Compiled(Generic[P, T]):
         if key not in self._programs:
             self._programs[key] = _Program(self._f, structure, statics, kinds)
         return self._programs[key], arrays
-
-
-def compiled(f: Callable[P, T]) -> Compiled[P, T]:
-    return Compiled(f)
 
 
 def _ahead_of_time() -> bool:

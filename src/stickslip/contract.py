@@ -142,7 +142,6 @@ def _decision(text: str) -> str:
         (r"\bmin\(", "write jnp.minimum(a, b)"),
         (r"\bwhile\b", "use jax.lax.while_loop, or a fixed number of passes"),
         (r"\bassert\b", "leave the assertion away, or check the solution afterwards"),
-        (r"\babs\(", "write jnp.where(condition, a, b)"),
     ):
         if re.search(words, text):
             return remedy

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .contact_states import STATES
 from .events import KINDS
 from .laws import (
     Contact,
@@ -22,7 +23,7 @@ from .laws import (
 )
 from .results import RESULTS
 from .serialize import RecordedSystem, class_name, describe, readable, short
-from .solution import STATES, Solution, Stats
+from .solution import Solution, Stats
 from .system import Label, System
 from .validate import Labels, is_traced
 

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .contact_states import STATES
 from .dataset import all_labels
 from .located.output import forces_between
 from .plot import COLORS, axes, finish
 from .serialize import RecordedSystem
-from .solution import STATES, Solution
+from .solution import Solution
 from .system import Label
 from .validate import nearest
 

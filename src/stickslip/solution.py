@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from . import contact_states
 from .captured import captured
 from .compiling import compiled
 from .derive import Dynamics
-from .initial import acceleration_level, contact_state
-from .laws import Contact, Pivoting, Rolling, unchecked
+from .initial import acceleration_level
+from .laws import Contact, unchecked
 from .located import dense
 from .methods.base import Method
 from .results import RESULTS
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 BLOCK = 1024
-STATES = ("open", "slip", "stick")
 
 
 class Stats(eqx.Module):
@@ -188,7 +188,7 @@ class Solution(eqx.Module):
         """
         if isinstance(self.t, jax.core.Tracer):
             raise TypeError("sol.state has words, and inside jit, vmap or a derivative there are none: use sol.state_code()")
-        return np.array(STATES)[np.asarray(self.state_code())]
+        return np.array(contact_states.STATES)[np.asarray(self.state_code())]
 
     def state_code(self) -> Int[Array, "rows laws"]:
         """`state` as numbers: 0 open, 1 slip, 2 stick."""
@@ -202,20 +202,26 @@ class Solution(eqx.Module):
             laws = one.system.laws
         n_N = sum(isinstance(law, Contact) for law in laws)
         if self.modes is not None:
-            return _codes(laws, self.modes[..., :n_N], self.modes[..., n_N:])
+            return contact_states.codes(laws, self.modes[..., :n_N], self.modes[..., n_N:])
         by_percussion, xp = self.method.level == "velocity", np if isinstance(self.t, np.ndarray) else jnp
         rests, stick = self._rows(
-            _rests_by_percussion if by_percussion else _modes_by_state, "t", "dt", "q", "u", "P_N", "P_F"
+            contact_states.rests_by_percussion if by_percussion else contact_states.modes_by_state,
+            "t",
+            "dt",
+            "q",
+            "u",
+            "P_N",
+            "P_F",
         )
         if self.t.shape[-1] < 2:
-            return _codes(laws, rests, stick)
+            return contact_states.codes(laws, rests, stick)
         pushes = xp.asarray(self.P_N) > 0.0
         # A contact that pushes before and after has not opened in between, whatever is left of a bounce; nothing comes
         # after the last row, but something two steps before its end.
         closed = rests | (pushes & xp.concatenate([pushes[..., 1:, :], pushes[..., -2:-1, :]], axis=-2))
         # At rest or touching at the start says little: whether it stays so, the first step knows.
         closed, stick = (xp.concatenate([a[..., :1, :] & a[..., 1:2, :], a[..., 1:, :]], axis=-2) for a in (closed, stick))
-        return _codes(laws, closed, stick)
+        return contact_states.codes(laws, closed, stick)
 
     @property
     def has_energy(self) -> bool:
@@ -341,33 +347,12 @@ def _energy(system: Any, t, q, u):
     return system.energy(t, q, u)
 
 
-def _modes_by_state(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
-    """Contacts that are closed, and balls that may stick, by what moves."""
-    dynamics = Dynamics.of(system, t, q, u)
-    return contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
-
-
-def _rests_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
-    """The same where gaps drift: contacts at rest, and balls that did not need all of their reservoir in the step."""
-    dynamics = Dynamics.of(system, t, q, u)
-    laws = dynamics.laws
-    at_rest, zero_slip = contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
-    inside = laws.set.norm(P_F / laws.scale) < (1.0 - 1e-9) * laws.radii(P_N, dt)
-    return at_rest, inside | zero_slip
-
-
-def _modes_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
-    """The same by what pushed in the step that ends there."""
-    at_rest_or_start, may_stick = _rests_by_percussion(system, t, dt, q, u, P_N, P_F)
-    return (P_N > 0.0) | at_rest_or_start, may_stick
-
-
 def _forces_by_state(system: System, t, *row) -> Forces:
-    return _forces(system, t, row, _modes_by_state)
+    return _forces(system, t, row, contact_states.modes_by_state)
 
 
 def _forces_by_percussion(system: System, t, *row) -> Forces:
-    return _forces(system, t, row, _modes_by_percussion)
+    return _forces(system, t, row, contact_states.modes_by_percussion)
 
 
 def _forces(system: System, t, row: Any, modes: Any) -> Forces:
@@ -375,21 +360,6 @@ def _forces(system: System, t, row: Any, modes: Any) -> Forces:
     dynamics = Dynamics.of(system, t, q, u)
     out = acceleration_level(dynamics, t, q, u, *modes(system, t, *row))
     return Forces(*dynamics.percussions(out.y), out.x, out.result == RESULTS.successful)
-
-
-def _codes(laws: Any, closed: Any, stick: Any) -> Any:
-    """0 open, 1 slip, 2 stick, by law."""
-    xp = np if isinstance(closed, np.ndarray) else jnp
-    columns, first = [], 0
-    for i, law in enumerate(laws):
-        kinds = [(friction, len(friction.balls())) for friction in (law.friction if isinstance(law, Contact) else (law,))]
-        slides = np.concatenate([[not isinstance(f, Rolling | Pivoting)] * n for f, n in kinds] or [[]]).astype(bool)
-        balls = first + np.flatnonzero(slides if slides.any() else ~slides)
-        first += len(slides)
-        sticks = xp.all(stick[..., balls], axis=-1) if balls.size else False
-        of_law = xp.where(sticks, 2, 1) * xp.ones(stick.shape[:-1], dtype=int)
-        columns.append(xp.where(closed[..., i], of_law, 0) if isinstance(law, Contact) else of_law)
-    return xp.stack(columns, axis=-1) if columns else xp.zeros((*closed.shape[:-1], 0), dtype=int)
 
 
 @eqx.filter_jit

@@ -85,12 +85,15 @@ def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
 def forces_between(sol: Solution, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(t, la_N, la_F) of a run with located events, close enough for a curve: at events before and after what happened."""
     even, events = np.linspace(sol.t[0], sol.t[-1], rows), np.asarray(sol.events.t)
-    before = np.nextafter(events[events > sol.t[0]], -np.inf)
+    later = events[events > sol.t[0]]
+    # A little earlier: where slip ends its direction is round-off.
+    before = later - 1e-6 * (later - sol.t[np.searchsorted(sol.t, later) - 1])
     t = np.unique(np.concatenate([even, before, events]))
     known = np.isfinite(sol.u_dot_before).all(axis=1)  # printed steps have no forces
     k = np.clip(np.searchsorted(sol.t, t, side="right"), 1, len(sol.t) - 1)
     N, F = (np.asarray(a) for a in _forces_at(sol, jnp.asarray(t), jnp.asarray(k - 1), captured(sol.system)))
-    lost = ~(known[k] & known[k - 1])[:, None]
+    lost, own = ~(known[k] & known[k - 1])[:, None], (sol.t[k - 1] == t)[:, None]
+    N, F = np.where(own, sol.la_N[k - 1], N), np.where(own, sol.la_F[k - 1], F)  # rows know where slip begins
     return t, np.where(lost, np.nan, N), np.where(lost, np.nan, F)
 
 
