@@ -32,6 +32,7 @@ COMMON = {  # what fields of many classes mean
     "max_iterations": "before it gives up",
     "max_newton_iterations": "of the motion inside an iteration",
     "relaxation": "factor of each update, 0 to 1",
+    "proximal": 'proximal parameters: "diagonal", "method", "contracting", a number, or r_N and r_F',
     "color": "as in CSS",
     "width": "in pixels",
     "opacity": "0 to 1",

@@ -17,15 +17,16 @@ STATES = ("open", "slip", "stick")
 def modes_by_state(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
     """Contacts that are closed, and balls that may stick, by what moves."""
     dynamics = Dynamics.of(system, t, q, u)
-    return contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
+    return contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F, dt), dt)
 
 
 def rests_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
     """The same where gaps drift: contacts at rest, and balls that did not need all of their reservoir in the step."""
     dynamics = Dynamics.of(system, t, q, u)
     laws = dynamics.laws
-    at_rest, zero_slip = contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F), dt)
-    inside = laws.set.norm(P_F / laws.scale) < (1.0 - 1e-9) * laws.radii(P_N, dt)
+    P = dynamics.rows_of_percussions(P_N, P_F, dt)
+    at_rest, zero_slip = contact_state(dynamics, t, q, u, P, dt)
+    inside = laws.set.depth(-dynamics.split(P).F, (1.0 - 1e-9) * laws.radii(P_N, dt)) > 0.0
     return at_rest, inside | zero_slip
 
 

@@ -41,6 +41,15 @@ def depends(f: Callable, *args: Any) -> tuple[bool, ...]:
     return tuple(reached(v) for v in jaxpr.invars)
 
 
+def _force(system: System, laws: StackedLaws, t, q, u) -> Array:
+    """h + W_F c: an interval about c is a force c and an interval about zero."""
+    h = jnp.asarray(system.h(t, q, u))
+    if laws.bias is None:
+        return h
+    # constant along a step of u: gamma_F is affine
+    return h + jax.grad(lambda u: jnp.asarray(system.gamma_F(t, q, u)) @ laws.bias)(u)
+
+
 def _gaps(system: System, t, q) -> Array:
     return jnp.concatenate([jnp.asarray(system.g(t, q)), jnp.asarray(system.g_N(t, q))])
 
@@ -103,7 +112,8 @@ class Near(NamedTuple):
         """Beside what the rows are the sum of, with the percussions P of a step that ended here; and beside the mechanism.
 
         ``k`` is M^-1 h, and gaps are the sum of ``terms``.
-        Its size is that of its coordinates, its speed that of falling so far: in the energy norm.
+        Its size is that of its coordinates, its speed that of falling so far, and what forces gave it in the step: in the
+        energy norm.
         """
         size = jnp.max(jnp.abs(q) / jnp.where(dynamics.reach > 0.0, dynamics.reach, jnp.inf), initial=0.0)
         force = dynamics.energy_norm(k)
@@ -113,7 +123,7 @@ class Near(NamedTuple):
         return cls(
             START * (terms + whole),
             CLOSED * terms + ROUND_OFF * whole + START * dt * added[rows],
-            START * added + ROUND_OFF * root * jnp.sqrt(size * force),
+            START * added + ROUND_OFF * root * (jnp.sqrt(size * force) + dt * force),
         )
 
 
@@ -165,7 +175,7 @@ class Dynamics(eqx.Module):
         t = jnp.asarray(t, dtype=float)
         laws = StackedLaws.of(system.laws)
         constant_mass = not any(depends(system.M, t, q))
-        _, h_of_q, h_of_u = depends(system.h, t, q, u)
+        _, h_of_q, h_of_u = depends(lambda t, q, u: _force(system, laws, t, q, u), t, q, u)
         flat = not any(depends(lambda t, q: (system.B(t, q), system.beta(t, q)), t, q))
         moving = type(system).beta is not System.beta or depends(lambda t, q: _gaps(system, t, q), t, q)[0]
         M_inverse = spd_solve(jnp.asarray(system.M(t, q)), jnp.eye(u.shape[0]))
@@ -199,14 +209,20 @@ class Dynamics(eqx.Module):
     def split(self, y: Array) -> Rows:
         return self.rows.split(y)
 
-    def percussions(self, y: Array) -> Rows:
-        """As `split`, with friction in physical units: the true percussion, torque times time for rotations."""
-        P = self.split(y)
-        return P._replace(F=self.laws.scale * P.F)
+    def percussions(self, y: Array, duration: Any) -> Rows:
+        """As `split`, with friction in physical units: the true percussion, torque times time for rotations.
 
-    def rows_of_percussions(self, P_N: Array, P_F: Array) -> Float[Array, " n_y"]:
+        ``duration``: over which constant forces acted; 1 for forces, 0 in an impact.
+        """
+        P, laws = self.split(y), self.laws
+        F = laws.scale * P.F
+        return P._replace(F=F if laws.bias is None else F + duration * laws.bias)
+
+    def rows_of_percussions(self, P_N: Array, P_F: Array, duration: Any) -> Float[Array, " n_y"]:
         """Rows of all laws from normal and (physical) friction percussions; zero in bilateral ones."""
-        return self.rows.join(jnp.zeros(self.rows.g), jnp.zeros(self.rows.gamma), P_N, P_F / self.laws.scale)
+        laws = self.laws
+        F = (P_F if laws.bias is None else P_F - duration * laws.bias) / laws.scale
+        return self.rows.join(jnp.zeros(self.rows.g), jnp.zeros(self.rows.gamma), P_N, F)
 
     def energy_norm(self, u: Array) -> Float[Array, ""]:
         """About sqrt(u^T M u), at least."""
@@ -214,7 +230,8 @@ class Dynamics(eqx.Module):
 
     # -- the system, as arrays ----------------------------------------------------------------------------------
     def h(self, t, q, u):
-        return jnp.asarray(self.system.h(t, q, u))
+        """Smooth forces, with those in the middle of friction reservoirs."""
+        return _force(self.system, self.laws, t, q, u)
 
     def M(self, t, q):
         return jnp.asarray(self.system.M(t, q))

@@ -99,7 +99,7 @@ def _initial_state(system: System, t, q: Array, u: Array, key: str) -> tuple[Ini
     out = acceleration_level(dynamics, t, q, u, closed, may_stick)
     values = start_values(dynamics, t, q, u)
     result = first_failure(unless(start_is_consistent(values), RESULTS.inconsistent_start), out.result)
-    return InitialState(dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y), closed, result), values
+    return InitialState(dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y, 1.0), closed, result), values
 
 
 def initial_state(system: System, q0: Any, u0: Any, t0: float = 0.0) -> InitialState:

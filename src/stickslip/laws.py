@@ -29,6 +29,14 @@ def _numbers(x: Any) -> Any:
     return None if x is None else _number(x)
 
 
+def _bound(x: Any) -> Any:
+    """An infinite one as Python's number, which stays one inside a trace; others as arrays."""
+    value = None if isinstance(x, str | bytes) or x is None else _concrete(x)
+    if value is not None and value.shape == () and value.dtype.kind == "f" and np.isinf(value):
+        return float(value)
+    return _numbers(x)
+
+
 def _concrete(x: Any) -> np.ndarray | None:
     """The value, or None where it is traced and can be judged only while running."""
     return None if isinstance(x, jax.core.Tracer) or not eqx.is_array_like(x) else np.asarray(x)
@@ -55,10 +63,15 @@ def _require(owner: object, name: str, low: float, high: float = math.inf, *, st
 
 
 class BallSpec(NamedTuple):
-    """One ball of a law: scales a_i of its velocities; radius = coefficient * P_N, or coefficient * dt."""
+    """One ball of a law: scales a_i of its velocities; radius = coefficient * P_N, or coefficient * dt.
+
+    Its middle is a ``bias``, a force; ``one_way``: a half-line that begins there.
+    """
 
     scales: Sequence[Any]
     coefficient: Any
+    bias: Any = 0.0
+    one_way: bool = False
 
 
 _unchecked: ContextVar[bool] = ContextVar("unchecked", default=False)
@@ -211,20 +224,66 @@ class Contact(_Checked):
 
 
 class FrictionElement(_Checked):
-    """A reservoir of constant size that belongs to no contact: |P_F| <= force * dt over a step."""
+    """A reservoir of constant size that belongs to no contact: |P_F| <= force * dt over a step.
 
-    force: Any = eqx.field(converter=_number)  # in N, or in N m where its velocity is one of rotation
+    Or an interval, ``lower`` dt <= P_F <= ``upper`` dt: in slip forwards the force is lower, in slip backwards upper, in
+    stick between them. One of them may be infinite: a freewheel is ``lower=0, upper=inf``, which turns forwards without
+    force and never backwards, and bears impacts. S4 (1) with any interval in the place of C.
+    """
+
+    force: Any = eqx.field(default=None, converter=_numbers)  # in N, or in N m where its velocity is one of rotation
     dim: int = eqx.field(default=1, static=True)  # number of velocities that share it
     e_F: Any = eqx.field(default=0.0, converter=_number)  # tangential restitution, 0 to 1
+    lower: Any = eqx.field(default=None, converter=_bound)  # smallest force, in place of ``force``
+    upper: Any = eqx.field(default=None, converter=_bound)  # largest force
+    unbounded: str = eqx.field(default="", static=True)  # which of them is infinite, found out by itself
+
+    def __post_init__(self):
+        # Known from here on, also where the numbers are traced.
+        for name, infinite in (("lower", -math.inf), ("upper", math.inf)):
+            bound = getattr(self, name)
+            if isinstance(bound, float) and bound == infinite:
+                object.__setattr__(self, "unbounded", name)
 
     def check(self) -> None:
-        _require(self, "force", 0.0)
+        if not isinstance(self.dim, int) or isinstance(self.dim, bool):
+            raise TypeError(
+                f"FrictionElement({self.force}, {self.dim!r}): dim must be a whole number; the bounds of an interval have"
+                " names, FrictionElement(lower=..., upper=...)"
+            )
         _require(self, "e_F", 0.0, 1.0)
         if self.dim < 1:
             raise ValueError(f"FrictionElement(dim={self.dim}): dim must be at least 1")
+        if self.lower is None and self.upper is None:
+            _require(self, "force", 0.0)
+        else:
+            self._check_interval()
+
+    def _check_interval(self) -> None:
+        if self.force is not None or self.lower is None or self.upper is None:
+            raise TypeError("FrictionElement: needs force, or lower and upper")
+        if self.dim != 1:
+            raise ValueError(f"FrictionElement(dim={self.dim}): an interval, lower to upper, has one velocity")
+        low, high = _concrete(self.lower), _concrete(self.upper)
+        if low is not None and high is not None and low == -math.inf and high == math.inf:
+            raise ValueError("FrictionElement(lower=-inf, upper=inf): a velocity that is always zero is a constraint, gamma")
+        for name in ("lower", "upper"):
+            if name != self.unbounded:
+                _require(self, name, -math.inf)
+        if low is not None and high is not None and not low < high:
+            raise ValueError(f"FrictionElement(lower={low}, upper={high}): lower must be below upper")
+        e_F = _concrete(self.e_F)
+        if self.unbounded and e_F is not None and e_F != 0.0:
+            raise ValueError(f"FrictionElement(e_F={e_F}): with an infinite bound nothing bounces, e_F must be 0")
 
     def balls(self) -> list[BallSpec]:
-        return [BallSpec([1.0] * self.dim, self.force)]
+        if self.lower is None:
+            return [BallSpec([1.0] * self.dim, self.force)]
+        if self.unbounded == "upper":
+            return [BallSpec([1.0], 0.0, self.lower, True)]
+        if self.unbounded == "lower":  # seen from the other side
+            return [BallSpec([-1.0], 0.0, self.upper, True)]
+        return [BallSpec([1.0], (self.upper - self.lower) / 2.0, (self.upper + self.lower) / 2.0)]
 
 
 class ActiveSet(NamedTuple):
@@ -243,6 +302,7 @@ class StackedLaws(eqx.Module):
     coefficient: Float[Array, " n_balls"]
     set: Balls
     contact_of: tuple[int, ...] = eqx.field(static=True)  # ball -> contact, -1 for a constant reservoir
+    bias: Float[Array, " n_F"] | None = None  # force in the middle of each reservoir, in physical units; None: all zero
 
     @classmethod
     def of(cls, laws: Sequence[Contact | FrictionElement]) -> "StackedLaws":
@@ -252,6 +312,8 @@ class StackedLaws(eqx.Module):
         coefficient: list[Any] = []
         dimensions: list[int] = []
         contact_of: list[int] = []
+        bias: list[Any] = []
+        one_way: list[bool] = []
         for law in laws:
             if isinstance(law, Contact):
                 e_N.append(law.e_N)
@@ -267,9 +329,13 @@ class StackedLaws(eqx.Module):
                 scale += ball.scales
                 e_F += [law.e_F] * len(ball.scales)
                 coefficient.append(ball.coefficient)
+                bias += [ball.bias] * len(ball.scales)
+                one_way.append(ball.one_way)
+        biased = any(isinstance(law, FrictionElement) and law.lower is not None for law in laws)
         return cls(
             _array(e_N), _array(e_F), _array(scale), _array(coefficient),
-            Balls(tuple(dimensions)), tuple(contact_of),
+            Balls(tuple(dimensions), tuple(one_way) if any(one_way) else ()), tuple(contact_of),
+            _array(bias) if biased else None,
         )  # fmt: skip
 
     @property
@@ -300,6 +366,16 @@ class StackedLaws(eqx.Module):
     def constant(self) -> np.ndarray:
         """Balls of constant size, which are on no contact."""
         return np.asarray(self.contact_of, dtype=int) < 0
+
+    @property
+    def bearing(self) -> Bool[Array, " n_balls"]:
+        """Balls that can hold anything at all."""
+        return (self.coefficient > 0.0) | self.set.half_lines
+
+    @property
+    def without_impulse(self) -> np.ndarray:
+        """Balls that have no share in an impact."""
+        return self.constant & ~self.set.half_lines
 
     def of_balls(self, of_contacts: Array, elsewhere: Any = True) -> Array:
         """A value of contacts, for the balls on them; by default, constant reservoirs are always there."""
@@ -358,7 +434,8 @@ class StackedLaws(eqx.Module):
         fractions = jnp.concatenate([self.e_N, self.e_F])
         ok = jnp.all((fractions >= 0.0) & (fractions <= 1.0))
         ok &= jnp.all((self.coefficient >= 0.0) & jnp.isfinite(self.coefficient))
-        return ok & jnp.all((self.scale > 0.0) & jnp.isfinite(self.scale))
+        ok &= jnp.all(jnp.isfinite(self.bias)) if self.bias is not None else True
+        return ok & jnp.all((self.scale != 0.0) & jnp.isfinite(self.scale))
 
 
 def _array(values: list[Any]) -> Array:

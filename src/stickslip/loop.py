@@ -58,19 +58,20 @@ class Row(NamedTuple):
     separated: Any = None  # la and Lambda, each as P
 
 
-def row_of(dynamics: Dynamics, method: Method, out: Step) -> tuple[Row, Any, Array]:
-    """What is kept of a step, how it ended, and its residuals by solve."""
+def row_of(dynamics: Dynamics, method: Method, out: Step, dt: Any) -> tuple[Row, Any, Array]:
+    """What is kept of a step of length dt, how it ended, and its residuals by solve."""
     finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
     result = first_failure(unless(finite, RESULTS.not_finite), result_of(out.solves))
     row = Row(
         out.q,
         out.u,
-        dynamics.percussions(out.P),
+        dynamics.percussions(out.P, dt),
         jnp.stack([s.newton_iterations for s in out.solves]),
         jnp.stack([s.fixed_point_iterations for s in out.solves]),
         jnp.stack([s.residual for s in out.solves]),
         _by_law(dynamics, out.printed),
-        tuple(dynamics.percussions(part) for part in out.separated) if method.separates else None,
+        # a force, and an impulse
+        tuple(dynamics.percussions(*x) for x in zip(out.separated, (1.0, 0.0), strict=True)) if method.separates else None,
     )
     return row, result, jnp.stack([dynamics.rows.worst(s.rows) for s in out.solves])
 
@@ -103,7 +104,7 @@ def thinned(rows: Row, every: int, xp: Any) -> Row:
 def empty_row(dynamics: Dynamics, method: Method, q: Array, u: Array) -> Row:
     counts = jnp.zeros(method.n_solves, dtype=int)
     nothing = jnp.full_like(q, jnp.nan), jnp.full_like(u, jnp.nan)
-    percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan))
+    percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan), 0.0)
     separated = (percussions, percussions) if method.separates else None
     return Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan), _by_law(dynamics, None), separated)
 
@@ -118,7 +119,7 @@ def _by_law(dynamics: Dynamics, of_balls: Any) -> Array:
 
 def first_forces(dynamics: Dynamics, method: Method, memory: Any) -> Any:
     """la of the start, where the method knows it."""
-    return dynamics.percussions(memory.la) if method.separates else None
+    return dynamics.percussions(memory.la, 1.0) if method.separates else None
 
 
 def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
@@ -128,8 +129,9 @@ def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array)
 
 
 def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
-    out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), clock.step(c.k), c.q, c.u, c.memory)
-    row, how, rows = row_of(dynamics, method, out)
+    dt = clock.step(c.k)
+    out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), dt, c.q, c.u, c.memory)
+    row, how, rows = row_of(dynamics, method, out, dt)
     result = first_failure(c.result, how)
     # A failed step is not taken: whoever looks, or tries again, finds the state before it.
     after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows)

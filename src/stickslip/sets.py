@@ -27,6 +27,8 @@ class Balls(eqx.Module):
     """A product of balls of given dimensions. Vectors have the components of one ball after the other on their last axis."""
 
     dimensions: tuple[int, ...] = eqx.field(static=True)
+    # Half-lines in the place of some intervals, (-inf, 0] of -mu: no radius, and stick holds against any push.
+    one_way: tuple[bool, ...] = eqx.field(static=True, default=())
 
     @property
     def count(self) -> int:
@@ -44,6 +46,11 @@ class Balls(eqx.Module):
     def intervals(self) -> np.ndarray:
         """Balls of one dimension."""
         return np.array(self.dimensions, dtype=int) == 1
+
+    @property
+    def half_lines(self) -> np.ndarray:
+        """Balls that are none, but half-lines."""
+        return np.asarray(self.one_way or (False,) * self.count, dtype=bool)
 
     @property
     def _alike(self) -> bool:
@@ -105,11 +112,22 @@ class Balls(eqx.Module):
         """S0 (39), right: the nearest point of the ball."""
         norm = self.norm(x)
         factor = jnp.where(norm <= radius, 1.0, jnp.maximum(radius, 0.0) / jnp.where(norm > 0.0, norm, 1.0))
-        return self.expand(factor) * x
+        ball = self.expand(factor) * x
+        return jnp.where(self._in_half_lines, NonPositive.prox(x), ball) if any(self.one_way) else ball
+
+    @property
+    def _in_half_lines(self) -> np.ndarray:
+        """The same for components."""
+        return np.repeat(self.half_lines, self.dimensions)
 
     def interior(self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]) -> Bool[Array, "... n_balls"]:
         """Strictly inside, or on the boundary to round-off: slip so slow has no direction, and who stops there sticks.
 
         Strict, because an open contact has radius 0 and may have velocity 0.
         """
-        return self.norm(x) < radius * (1.0 + 16.0 * jnp.finfo(x.dtype).eps)
+        return self.depth(x, radius * (1.0 + 16.0 * jnp.finfo(x.dtype).eps)) > 0.0
+
+    def depth(self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]) -> Float[Array, "... n_balls"]:
+        """How far x is from the boundary, positive inside."""
+        depth = radius - self.norm(x)
+        return jnp.where(self.half_lines, self.dot(-x, jnp.ones_like(x)), depth) if any(self.one_way) else depth

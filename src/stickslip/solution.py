@@ -359,7 +359,7 @@ def _forces(system: System, t, row: Any, modes: Any) -> Forces:
     _, q, u, *_ = row
     dynamics = Dynamics.of(system, t, q, u)
     out = acceleration_level(dynamics, t, q, u, *modes(system, t, *row))
-    return Forces(*dynamics.percussions(out.y), out.x, out.result == RESULTS.successful)
+    return Forces(*dynamics.percussions(out.y, 1.0), out.x, out.result == RESULTS.successful)
 
 
 @eqx.filter_jit

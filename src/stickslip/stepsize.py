@@ -146,7 +146,7 @@ def _advance(
         changed = (jnp.abs(dt - before.dt) > 1e-6 * dt) | jnp.any(stops == t)
         memory = jax.lax.cond(changed, lambda: method.resume(dynamics, t, q, u, dt, memory), lambda: memory)
     attempt = method.attempt(dynamics, t, t_E, dt, q, u, memory, c.accepted.sigma, control.tolerances)
-    row, result, rows = row_of(dynamics, method, attempt.step)
+    row, result, rows = row_of(dynamics, method, attempt.step, dt)
     actual = TimeStep(t, t_E, dt, row, attempt.step.memory, discrete_state(attempt.step.solves), attempt.order)
 
     solved, shortest = result == RESULTS.successful, control.is_shortest(dt)

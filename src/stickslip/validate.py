@@ -320,13 +320,14 @@ def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, 
     """Everything about a start that can be wrong."""
     system, (at, _, gaps, near) = dynamics.system, Situation.of(dynamics, t, q, u)
     g_dot, gamma, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
-    g_dot_near, gamma_near, g_N_dot_near, _ = dynamics.split(near.velocity)
+    g_dot_near, gamma_near, g_N_dot_near, gamma_F_near = dynamics.split(near.velocity)
+    one_way = np.repeat(dynamics.laws.set.half_lines, dynamics.laws.set.dimensions)
     gamma_is_affine, gamma_F_is_affine = _are_affine(dynamics, t, q, u, at)
     return {
         "M": dynamics.M(t, q), "h": dynamics.h(t, q, u), "B": jnp.asarray(system.B(t, q)),
         "beta": jnp.asarray(system.beta(t, q)), "g": gaps[: dynamics.rows.g], "g_dot": g_dot, "gamma": gamma,
         "g_N": gaps[dynamics.rows.g :], "g_N_dot": g_N_dot, "gamma_F": gamma_F,
-        "in_range": dynamics.laws.in_range(),
+        "in_range": dynamics.laws.in_range(), "backwards": one_way & (gamma_F < -gamma_F_near),
         "gamma_is_affine": gamma_is_affine, "gamma_F_is_affine": gamma_F_is_affine,
         "near": {
             "g": near.start[: dynamics.rows.g], "g_dot": g_dot_near, "gamma": gamma_near,
@@ -363,6 +364,7 @@ def start_is_consistent(v: dict[str, Any]) -> Array:
     ok, near = v["in_range"] & jnp.all(v["gamma_is_affine"]) & jnp.all(v["gamma_F_is_affine"]), v["near"]
     for name in ("g", "g_dot", "gamma"):
         ok &= jnp.all(jnp.abs(v[name]) <= near[name])
+    ok &= ~jnp.any(v["backwards"])
     ok &= jnp.all(v["g_N"] >= -near["g_N"]) & jnp.all((v["g_N"] > near["closed"]) | (v["g_N_dot"] >= -near["g_N_dot"]))
     ok &= jnp.all(jnp.isfinite(spd_solve(v["M"], v["h"][:, None])))
     ok &= jnp.all(jnp.abs(v["M"] - v["M"].T) <= 1e-8 * jnp.max(jnp.abs(v["M"]), initial=0.0))
@@ -401,7 +403,7 @@ def check_start(values: dict[str, Any], t0: float, system: System) -> None:
     if eigenvalues.min(initial=np.inf) <= 0.0:
         raise ValueError(f"M is not positive definite at the start (t = {t0}): smallest eigenvalue {eigenvalues.min()}")
     if not v["in_range"]:
-        raise ValueError("a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0")
+        raise ValueError("a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0, lower < upper")
     for name in ("gamma", "gamma_F"):
         for i in np.flatnonzero(~v[f"{name}_is_affine"]):
             of = f" ({friction_owners(system)[int(i)]})" if name == "gamma_F" else ""
@@ -409,6 +411,11 @@ def check_start(values: dict[str, Any], t0: float, system: System) -> None:
                 f"{name}[{i}]{of} is not affine in u: its derivative by u changes with u. Velocities of constraints and of"
                 " friction are W(t, q)^T u + chi(t, q); a force that depends on them otherwise belongs to h"
             )
+    for i in np.flatnonzero(v["backwards"]):
+        raise ValueError(
+            f"the start moves against a one-way element: gamma_F[{i}] ({friction_owners(system)[int(i)]}) has the sign that"
+            " its infinite bound rules out"
+        )
     for name in ("g", "g_dot", "gamma"):
         for i in np.flatnonzero(np.abs(v[name]) > near[name]):
             allowed = f"at most {near[name][i]:.1e} is allowed, {START:g} of what it is the sum of"

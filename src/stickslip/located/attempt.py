@@ -317,16 +317,16 @@ def _rows(dynamics: Dynamics, c: Carry, plan: Plan, tried: Tried, out: Outcome) 
     """Rows to keep, and that of the state reached, which is kept with its forces when a step leaves it."""
     treated, spent, none = out.treated, c.iterations + tried.step.solve.newton_iterations, jnp.asarray(0)
     stick = plan.modes.stick & carried(dynamics, plan.modes.closed)
-    left = c.kept._replace(u_dot=plan.now.u_dot, la=dynamics.percussions(plan.now.la), closed=plan.modes.closed, stick=stick)
+    left = c.kept._replace(u_dot=plan.now.u_dot, la=dynamics.percussions(plan.now.la, 1.0), closed=plan.modes.closed, stick=stick)
     arrived = derivative.again((dynamics, out.t, out.q, out.u, plan.moved), held(tried.end))
     ends = (c.t, c.q, c.u, plan.now.u_dot), (out.t, out.q, out.u, arrived.u_dot)
     quarter = derivative.at_quarter((dynamics, c.t, out.t - c.t, ends, plan.moved), held(tried.look.quarter))
     end = Row(
-        out.t, out.q, out.u, dynamics.percussions(out.P), arrived.u_dot, dynamics.percussions(arrived.la),
+        out.t, out.q, out.u, dynamics.percussions(out.P, out.t - c.t), arrived.u_dot, dynamics.percussions(arrived.la, 1.0),
         plan.modes.closed, stick, arrived.u_dot, quarter, spent, jnp.zeros_like(out.code),
     )  # fmt: skip
     impact, at_once = out.taken & treated.impact, out.decided & treated.impact
-    percussions = dynamics.percussions(treated.P)
+    percussions = dynamics.percussions(treated.P, 0.0)
     after = end._replace(
         u=treated.u, P=pick(treated.impact, percussions, end.P), newton_iterations=jnp.where(treated.impact, none, spent),
         code=out.code,

@@ -24,7 +24,7 @@ def functions(dynamics: Dynamics, control: Control, sides: Array, t, q, u, modes
     laws, set_ = dynamics.laws, dynamics.laws.set
     la, gamma_F = dynamics.split(now.la), dynamics.split(now.rates).F
     of_contacts = jnp.where(modes.closed, la.N, jnp.asarray(dynamics.system.g_N(t, q)))
-    cone = laws.radii(la.N, 1.0) - set_.norm(la.F)
+    cone = set_.depth(-la.F, laws.radii(la.N, 1.0))
     stop = jnp.where(modes.frozen, set_.dot(modes.direction, gamma_F), 1.0)
     of_balls = jnp.where(carried(dynamics, modes.closed), jnp.where(modes.stick, cone, stop), 1.0)
     of_users = sides * users(control, t, q, u)

@@ -106,7 +106,7 @@ def _forces_at(sol: Solution, t: Any, row: Any, key: str) -> tuple[Any, Any]:
 
     def one(t, q, u, modes):
         given = GivenModes(modes[:n_N], modes[n_N:], none, none, jnp.zeros(dynamics.laws.n_F))
-        P = dynamics.percussions(instant(dynamics, t, q, u, given).la)
+        P = dynamics.percussions(instant(dynamics, t, q, u, given).la, 1.0)
         return P[2], P[3]
 
     return jax.lax.map(lambda x: one(*x), (t, q, u, modes))
@@ -137,7 +137,7 @@ def dissipated(sol: Solution, key: str) -> tuple[Any, Any]:
         def power(x):
             q, u = dense.positions(x, dt, a, b), dense.velocities(x, dt, a, b, sol.u_dot_quarter[k + 1])
             now = instant(dynamics, t + x * dt, q, u, modes)
-            return set_.dot(dynamics.split(now.la).F, dynamics.split(now.rates).F)
+            return set_.dot(dynamics.percussions(now.la, 1.0).F / laws.scale, dynamics.split(now.rates).F)
 
         work = dt * jnp.asarray(WEIGHTS) @ jax.lax.map(power, jnp.asarray(0.5 + NODES))
         gamma = [dynamics.split(dynamics.velocities(sol.t[i], sol.q[i], sol.u[i])) for i in (k, k + 1)]

@@ -59,8 +59,11 @@ class Treated(NamedTuple):
 
 
 def slip_modes(dynamics: Dynamics, closed, stick, starting, direction) -> GivenModes:
-    """Balls of one dimension slip with a frozen sign."""
-    return GivenModes(closed, stick, jnp.asarray(dynamics.laws.set.intervals), starting, direction)
+    """Balls of one dimension slip with a frozen sign, half-lines with their only one."""
+    set_ = dynamics.laws.set
+    if any(set_.one_way):
+        direction = jnp.where(set_.expand(jnp.asarray(set_.half_lines)), 1.0, direction)
+    return GivenModes(closed, stick, jnp.asarray(set_.intervals), starting, direction)
 
 
 def lowest_bounce(dynamics: Dynamics) -> Float[Array, " n_N"]:
@@ -117,7 +120,7 @@ def _decide(
         bears = jnp.where(happens, touching & rests, modes.closed)
         slow = set_.norm(rates.F) <= jnp.where(ending.endless & happens, ending.speed, set_.largest(zero.F))
         # A constant reservoir has no share in an impact: what it did it does.
-        still = jnp.where(happens & ~laws.constant, slow, jnp.where(start, slow, modes.stick) | what.stopped)
+        still = jnp.where(happens & ~laws.without_impulse, slow, jnp.where(start, slow, modes.stick) | what.stopped)
         still = still & carried(dynamics, bears)
         clamped = slip_modes(dynamics, bears, still, jnp.zeros_like(still), set_.direction(rates.F))
         return _Bearing(projected(dynamics, W, u, clamped)[0], P, bears, still, unless(~happens, out.result))

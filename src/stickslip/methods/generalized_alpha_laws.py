@@ -27,7 +27,7 @@ def on_all_levels(laws: StackedLaws) -> StackedLaws:
     contact_of = tuple(c if c < 0 else c + k * laws.n_N for k in (1, 2) for c in laws.contact_of)
     return StackedLaws(
         jnp.tile(laws.e_N, 3), jnp.tile(laws.e_F, 2), jnp.tile(laws.scale, 2), jnp.tile(laws.coefficient, 2),
-        Balls(2 * laws.set.dimensions), contact_of,
+        Balls(2 * laws.set.dimensions, 2 * laws.set.one_way), contact_of,
     )  # fmt: skip
 
 
@@ -43,19 +43,19 @@ class Levels(Inclusions):
 
     def _nested(self, psi_N, mu_N) -> tuple[Array, Array, Array]:
         """A, B and C of (130), (133), (136)."""
-        g, xi, g_ddot = jnp.split(NonPositive.contains(self.rho.N * psi_N - mu_N), 3)
+        g, xi, g_ddot = jnp.split(NonPositive.contains(self.in_use.N * psi_N - mu_N), 3)
         return g, g & xi, g & xi & g_ddot
 
     def _directions(self, stick, psi_F, mu_F) -> Array:
         """What slip is opposed to: xi_F, gamma_F_dot where velocity sticks, gamma_F where it slips; (138), (142)."""
         half = psi_F.shape[0] // 2
-        a_F = self.laws.set.expand(self.rho.F) * psi_F - mu_F
+        a_F = self.laws.set.expand(self.in_use.F) * psi_F - mu_F
         sticks = self.laws.set.expand(stick)[:half]
         return jnp.concatenate([a_F[:half], jnp.where(sticks, a_F[half:], psi_F[:half] - self.rebound)])
 
     def _sticking(self, radius, psi_F, mu_F) -> Array:
         """D_st and E_st of (139), (141)."""
-        inside = self.laws.set.interior(self.laws.set.expand(self.rho.F) * psi_F - mu_F, radius)
+        inside = self.laws.set.interior(self.laws.set.expand(self.in_use.F) * psi_F - mu_F, radius)
         velocity, acceleration = jnp.split(inside, 2)
         velocity = velocity & ~self.slip
         return jnp.concatenate([velocity, velocity & acceleration])

@@ -56,7 +56,7 @@ def slip_direction(set_: Balls, modes: GivenModes, slip: Array) -> Float[Array, 
 
 def carried(dynamics: Dynamics, closed: Array) -> Bool[Array, " n_balls"]:
     """Balls with friction: on closed contacts, or of constant size."""
-    return dynamics.laws.of_balls(closed) & (dynamics.laws.coefficient > 0.0)
+    return dynamics.laws.of_balls(closed) & dynamics.laws.bearing
 
 
 class GivenInclusions(StagewiseInclusions):
@@ -68,7 +68,7 @@ class GivenInclusions(StagewiseInclusions):
     def of_stages(cls, printed: Inclusions, modes: GivenModes, measure: Array, dt: Any) -> "GivenInclusions":
         return cls(
             printed.laws, printed.layout, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
-            printed.scales, True, Modes(~modes.stick, modes.stick), measure, dt, None, False, modes,
+            printed.scales, True, None, Modes(~modes.stick, modes.stick), measure, dt, None, False, modes,
         )  # fmt: skip
 
     def active_set(self, psi, mu):

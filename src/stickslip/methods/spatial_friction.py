@@ -85,7 +85,7 @@ class Contacts(NamedTuple):
 
 def carried(dynamics: Dynamics, contacts: Contacts) -> Bool[Array, " n_balls"]:
     """Balls with friction on contacts that rest in normal direction when the step begins."""
-    return dynamics.laws.of_balls(contacts.resting) & (dynamics.laws.coefficient > 0.0)
+    return dynamics.laws.of_balls(contacts.resting) & dynamics.laws.bearing
 
 
 def inherited(dynamics: Dynamics, contacts: Contacts) -> Modes:
@@ -117,7 +117,7 @@ class StagewiseInclusions(Inclusions):
             return printed
         return cls(
             printed.laws, printed.layout, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
-            printed.scales, jnp.any(modes.stagewise), modes, measure, slip_duration, given, closing,
+            printed.scales, jnp.any(modes.stagewise), None, modes, measure, slip_duration, given, closing,
         )  # fmt: skip
 
     def active_set(self, psi, mu):
@@ -218,7 +218,7 @@ def judged(
     impact = jnp.any(~before.contacts.resting & (P_N > 0.0))
     pushes = laws.of_balls(closed & (P_N >= 0.0) & jnp.all(dPi_N >= -gain * slack_N, axis=0))
     forwards = jnp.all(laws.set.dot(gamma_F, slip) > 0.0, axis=0)
-    inside = laws.set.norm(P_F) <= laws.radii(P_N + slack_N, dt) + laws.set.largest(slack_F)
+    inside = laws.set.depth(-P_F, laws.radii(P_N + slack_N, dt)) >= -laws.set.largest(slack_F)
     return Outcome(step, pushes & inside & (forwards | modes.stick) & ~impact)
 
 

@@ -1,6 +1,6 @@
 """Iterative projection with an inexact Newton method for the motion: S3 Algorithm 2."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ from ..results import RESULTS, unless
 from .base import Solver
 from .newton import evaluate, scaling, tolerance
 from .problem import Problem, ProxParameters, Solve
+from .proximal import checked_proximal, estimated
 
 
 class _State(NamedTuple):
@@ -34,12 +35,12 @@ class _Tangent(NamedTuple):
     rho: ProxParameters
 
     @classmethod
-    def at(cls, problem: Problem, x: Array, y: Array) -> "_Tangent":
+    def at(cls, problem: Problem, x: Array, y: Array, proximal: Any) -> "_Tangent":
         b = problem.inclusions.layout.bilateral
         x, _, aux = problem.correct(x, y)
         X = problem.tangent(x, aux)
         J = problem.sensitivity(x, X)
-        rho = problem.inclusions.contracting(problem.in_units(J))
+        rho = estimated(problem, proximal, J)
         return cls(X[:, b], basic_solution(J[b][:, b], jnp.eye(len(b))), rho)
 
 
@@ -50,9 +51,9 @@ class FixedPoint(Solver):
     when motion *and percussions* move by less than (6.15) allows. (6.15) has the motion only: but percussions
     that drift through the null space of redundant contacts, on their way to another contact mode, leave the
     motion at rest. The motion is looked at through the rows of the laws, where it has the units of
-    percussions. Bilateral multipliers are kept out: they may cycle. The proximal parameters are estimated;
-    ``relaxation`` scales them. It is reduced while the iteration grows, recovers while it does not, and the
-    test looks at the unrelaxed change.
+    percussions. Bilateral multipliers are kept out: they may cycle. The proximal parameters are those that
+    ``proximal`` names (see `proximal`), times ``relaxation``, the alpha of (6.18). It is reduced while the
+    iteration grows, recovers while it does not, and the test looks at the unrelaxed change.
     """
 
     atol: float = 1e-12
@@ -60,9 +61,13 @@ class FixedPoint(Solver):
     max_iterations: int = eqx.field(default=20_000, static=True)
     relaxation: float = 1.0
     max_newton_iterations: int = eqx.field(default=30, static=True)
+    proximal: Any = eqx.field(default="contracting", static=True)
+
+    def __check_init__(self):
+        checked_proximal(self)
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
-        tangent = _Tangent.at(problem, x, y)
+        tangent = _Tangent.at(problem, x, y, self.proximal)
 
         def unfinished(state: _State):
             alive = state.motion_found & ((state.k <= 1) | jnp.isfinite(state.change))

@@ -13,6 +13,7 @@ from ..results import RESULTS, unless
 from ..trees import Traced, blank
 from .base import Solver
 from .problem import Anchor, Point, Problem, Solve
+from .proximal import checked_proximal, with_proximal
 
 # Squared, like the error: a Newton method that does not come closer any more, this near to its tolerance,
 # with its active set settled and a regular matrix, has met round-off that `Problem.sizes` did not foresee
@@ -103,13 +104,18 @@ class SemismoothNewton(Solver):
     atol: float = 1e-13
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20, static=True)
+    proximal: Any = eqx.field(default="diagonal", static=True)  # "diagonal", "method", "contracting", r or (r_N, r_F)
     skipped: Any = eqx.field(default=None, kw_only=True, repr=False)  # see `unless`
+
+    def __check_init__(self):
+        checked_proximal(self)
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         return self.attempt(problem, x, y, None)[0]
 
     def attempt(self, problem: Problem, x: Array, y: Array, guided: Guided | None) -> tuple[Solve, Array]:
         """A solve, and |F_0| of (6.7); ``guided`` is for `Automatic`."""
+        problem = with_proximal(problem, self.proximal, x, y)
         end = self._iterate(problem, x, y, guided)
         at, s, e, reached = end.at, end.scaling, end.e, (end.e < 1.0) | end.next_is_last | end.stuck
         if guided is not None:

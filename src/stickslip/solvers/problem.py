@@ -59,6 +59,7 @@ class Inclusions(eqx.Module):
     offset: Float[Array, " n_y"]  # percussion that came before y
     scales: Scales
     optional: Any = False  # whether the caller has another problem to try: not worth more than Newton's method
+    proximal: Any = None  # rho in use where they are not the estimates above, which are also what percussions move
 
     def split(self, rows: Array) -> tuple[Array, Array, Array]:
         """(bilateral, N, F), each with the stages as leading axis."""
@@ -68,6 +69,11 @@ class Inclusions(eqx.Module):
     def stages(self) -> int:
         return self.layout.stages or 1
 
+    @property
+    def in_use(self) -> ProxParameters:
+        """rho of the natural maps."""
+        return self.rho if self.proximal is None else self.proximal
+
     def none_active(self) -> ActiveSet:
         lead = self.layout.lead
         return ActiveSet(jnp.zeros((*lead, self.laws.n_N), dtype=bool), jnp.zeros((*lead, self.laws.set.count), dtype=bool))
@@ -76,14 +82,14 @@ class Inclusions(eqx.Module):
         _, psi_N, psi_F = self.split(psi)
         _, mu_N, mu_F = self.split(mu)
         return self.laws.active_set(
-            psi_N, psi_F, mu_N, mu_F, self.rho.N, self.rho.F, self.closed, self.may_stick, self.duration
+            psi_N, psi_F, mu_N, mu_F, *self.in_use, self.closed, self.may_stick, self.duration
         )
 
     def residual(self, active: ActiveSet, psi: Array, mu: Array) -> Array:
         """(psi of bilateral rows, natural maps (6.8) of the laws), with the active set held."""
         psi_b, psi_N, psi_F = self.split(psi)
         _, mu_N, mu_F = self.split(mu)
-        laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.rho.F, self.may_stick, self.duration)
+        laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.in_use.F, self.may_stick, self.duration)
         return self.layout.join(psi_b, *laws)
 
     def per_percussion(self) -> Array:

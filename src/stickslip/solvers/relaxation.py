@@ -1,13 +1,14 @@
 """Projected Jacobi and Gauss-Seidel relaxation of the velocity-level problem: S4 (22), (23).
 
-    P_i <- prox_{C_i}(P_i - r_i (sum_j G_ij P_j + c_i)),    r_i = omega / G_ii
+    P_i <- prox_{C_i}(P_i - r_i (sum_j G_ij P_j + c_i)),    r_i = omega_ii / G_ii
 
-for one law after the other (PSOR), or for all at once from the old percussions (PJOR). The discrete state of a law is read
+for one law after the other (PSOR), or for all at once from the old percussions (PJOR). omega is one number, or one for each
+contact and then for each friction law; bilateral rows have 1. The discrete state of a law is read
 off the projection at the end (`Solve.active`): "constraint" where it did not project (closed, sticking), else "impressed".
 """
 
 import abc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,6 +22,7 @@ from ..trees import blank
 from .base import Solver
 from .newton import evaluate, squared_norm, tolerance
 from .problem import Point, Problem, ProxParameters, Solve, VelocityProblem
+from .proximal import as_factors, by_law, checked_proximal, checked_relaxation, estimated
 
 
 class _State(NamedTuple):
@@ -37,7 +39,18 @@ class Relaxation(Solver):
     atol: eqx.AbstractVar[float]
     rtol: eqx.AbstractVar[float]
     max_iterations: eqx.AbstractVar[int]
-    relaxation: eqx.AbstractVar[float]
+    relaxation: eqx.AbstractVar[Any]
+    proximal: eqx.AbstractVar[Any]
+
+    def __check_init__(self):
+        checked_proximal(self)
+        checked_relaxation(self)
+
+    def r(self, problem: VelocityProblem) -> ProxParameters:
+        """r_i = omega_ii / D_ii, or what else ``proximal`` says in the place of 1/D_ii."""
+        rho = estimated(problem, self.proximal, problem.G)
+        omega = by_law(self.relaxation, problem.inclusions)
+        return ProxParameters(omega.N * rho.N, omega.F * rho.F)
 
     @abc.abstractmethod
     def sweep(self, problem: VelocityProblem, psi_0: Array, y: Array) -> Array:
@@ -72,19 +85,20 @@ class Relaxation(Solver):
 
 
 class PJOR(Relaxation):
-    """(22). All laws at once, so r_i also respects how contacts push each other."""
+    """(22). All laws at once, so r_i also respects how contacts push each other; not with ``proximal="diagonal"``, as printed."""
 
     atol: float = 1e-12
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=50_000, static=True)
-    relaxation: float = 1.0
+    relaxation: Any = eqx.field(default=1.0, static=True, converter=as_factors)  # omega: one number, or one a law
+    proximal: Any = eqx.field(default="contracting", static=True)  # as in `ss.FixedPoint`
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G
         psi, b = psi_0 + G @ y, inclusions.layout.bilateral
-        rho = inclusions.contracting(G).scaled(self.relaxation)
+        rho = self.r(problem)
         sums = jnp.sum(jnp.abs(G[b]), axis=1)
-        free = y[b] - self.relaxation * psi[b] / jnp.where(sums > 0.0, sums, 1.0)
+        free = y[b] - psi[b] / jnp.where(sums > 0.0, sums, 1.0)
         return problem.y_of(inclusions.project(psi, problem.mu(y), rho)).at[b].set(free)
 
 
@@ -94,12 +108,12 @@ class PSOR(Relaxation):
     atol: float = 1e-12
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20_000, static=True)
-    relaxation: float = 1.0
+    relaxation: Any = eqx.field(default=1.0, static=True, converter=as_factors)  # omega: one number, or one a law
+    proximal: Any = eqx.field(default="diagonal", static=True)  # as in `ss.FixedPoint`
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G
-        laws = inclusions.laws
-        rho: ProxParameters = inclusions.rho.scaled(self.relaxation)
+        laws, rho = inclusions.laws, self.r(problem)
         offset, ball = inclusions.offset, Balls((laws.set.largest_dimension,))
         diagonal = jnp.diagonal(G)
         rows_b, rows_N, rows_F = (jnp.asarray(rows) for rows in inclusions.split(np.arange(y.shape[0])))
@@ -109,7 +123,7 @@ class PSOR(Relaxation):
         def bilateral(k, y):
             i = rows_b[k]
             d = jnp.where(diagonal[i] > 0.0, diagonal[i], 1.0)
-            return y.at[i].add(-self.relaxation * (psi_0[i] + G[i] @ y) / d)
+            return y.at[i].add(-(psi_0[i] + G[i] @ y) / d)
 
         def normal(k, y):
             i = rows_N[k]
@@ -130,6 +144,8 @@ class PSOR(Relaxation):
                 psi, mu = part(psi_0) + part(G) @ y, part(offset + y)
                 radius = laws.radii(inclusions.split(offset + y)[1], inclusions.duration)[k]
                 stuck = ball.prox(rho.F[k] * psi - mu, radius[None])
+                if any(laws.set.one_way):
+                    stuck = jnp.where(jnp.asarray(laws.set.half_lines)[k], NonPositive.prox(rho.F[k] * psi - mu), stuck)
                 mu = -jnp.where(inclusions.may_stick[k], stuck, radius * ball.direction(psi))
                 return y.at[i].set(mu - part(offset), mode="drop")
 
