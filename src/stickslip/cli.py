@@ -94,7 +94,9 @@ def summary(sol: "Solution", title: str) -> None:
             console.print("  where contact modes could not be decided, printed steps led on", highlight=False)
     elif sol.order is not None:
         text = f"  steps of {sol.dt[1:].min():.1e} to {sol.dt.max():.1e}, order up to {sol.order.max()}"
-        console.print(f"{text}, {len(sol.switching_points())} switching points", highlight=False)
+        missed = int(sol.stats.inaccurate.sum())
+        less = f", {missed} less accurate than asked" if missed else ""
+        console.print(f"{text}, {len(sol.switching_points())} switching points{less}", highlight=False)
     if sol.P_N.shape[1]:
         console.print(f"  smallest gap: {sol.g_N().min():.3e}", highlight=False)
     console.print(f"  q = {np.array2string(np.asarray(sol.q[-1]), precision=6)}", highlight=False)

@@ -65,6 +65,7 @@ VARIABLES = {
     "attempts": _Variable((), "steps that were computed", "1"),
     "steps": _Variable((), "steps that were kept", "1"),
     "smallest_gap": _Variable((), "smallest gap of an open contact, between rows too", "m"),
+    "inaccurate": _Variable(("step",), "whether the step missed its tolerance and was accepted nevertheless"),
     "u_dot": _Variable(("t", "velocity"), "accelerations, after what happened at t"),
     "u_dot_before": _Variable(("t", "velocity"), "accelerations at the end of the step that ends at t"),
     "u_dot_quarter": _Variable(("t", "velocity"), "accelerations a quarter through the step that ends at t"),

@@ -40,7 +40,7 @@ class _Outcome(NamedTuple):
     residuals: Any  # of the last step, by solve and row
     next_dt: float  # of the step that failed, if one did
     steps: Any  # made
-    adjusted: Any = None  # (order, state, attempts, steps) of adjusted steps
+    adjusted: Any = None  # (order, state, missed, attempts, steps) of adjusted steps
 
 
 def simulate(
@@ -216,7 +216,7 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         t = jnp.concatenate([t0[None], kept.t])
         counts: Any = state.attempts, jnp.minimum(made, max_steps)
         result = unless_finished(state.result, state.finished & (made <= max_steps))
-        return _Outcome(t, kept.row, first, result, state.rows, 0.0, made, (kept.order, kept.state, *counts))
+        return _Outcome(t, kept.row, first, result, state.rows, 0.0, made, (kept.order, kept.state, kept.missed, *counts))
     run = Run(
         (key, type(system), type(method), q.shape, u.shape, "adjusted"),
         adjusted.begin,
@@ -236,7 +236,7 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         result = unless_finished(RESULTS.successful if cut else result, bool(state.finished) and not cut)
         kept = jax.tree.map(lambda a: a[:max_steps], kept)
     rows = np.concatenate([[times[0]], kept.t])
-    more = kept.order, kept.state, np.asarray(state.attempts), np.asarray(len(kept.t))
+    more = kept.order, kept.state, kept.missed, np.asarray(state.attempts), np.asarray(len(kept.t))
     return _Outcome(rows, kept.row, first, result, state.rows, float(state.dt), len(kept.t), more)
 
 
@@ -251,11 +251,11 @@ def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solu
     stats = Stats(*counters)
     more: dict[str, Any] = {}
     if out.adjusted is not None:
-        order, state, attempts, steps = out.adjusted
+        order, state, missed, attempts, steps = out.adjusted
         # The start has no state of its own: nothing switches in the first step.
         first_state = state[0] if len(state) else np.zeros(state.shape[1:], dtype=bool)
         more = {"order": with_first(0, order), "modes": with_first(first_state, state)}
-        stats = Stats(*counters, attempts=attempts, steps=steps)
+        stats = Stats(*counters, attempts=attempts, steps=steps, inaccurate=missed)
 
     def after(first, parts):
         return (with_first(a, b) for a, b in zip(first, parts, strict=True))

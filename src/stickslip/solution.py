@@ -41,6 +41,7 @@ class Stats(eqx.Module):
     attempts: Any = None  # of adjusted steps: how many were computed,
     steps: Any = None  # and how many of them were kept (rows beyond repeat the last one)
     smallest_gap: Any = None  # of open contacts, between rows too (where events were located)
+    inaccurate: Any = None  # (steps): of adjusted steps, which missed their tolerance and were accepted nevertheless
 
     @property
     def mode_failures(self) -> Int[Array, " laws"]:

@@ -4,7 +4,8 @@ Three steps are at hand: the *accepted* one, which cannot be rejected any more, 
 a switching point at its end that nobody saw, and the *actual* one, about to be computed from the end of the previous.
 
     smooth     every law as in the accepted step: actual -> previous -> accepted; longer steps once past t_noInc    Table IV
-    inaccurate extrapolation missed its tolerance: the actual step again, in half
+    inaccurate extrapolation, or an embedded formula, missed its tolerance: the actual step again, in half; or it is taken as
+               it is, if that is chosen (section 9.3), and counted
     detected   a law changed its state: back to the accepted step, in half, and no longer before t_noInc = t_E      Table V
     resolved   the same in a step of dt_min: the actual step is accepted with its new state                         Table VI
 
@@ -19,7 +20,7 @@ and steps end there.
 
 import math
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import equinox.internal as eqxi
@@ -40,12 +41,15 @@ EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
 
 
 class SwitchingPoints(eqx.Module):
-    """Steps between dt_min and dt_max; rtol and atol decide the order of `ss.Extrapolation`, other methods ignore them."""
+    """Steps between dt_min and dt_max; rtol and atol decide the order of `ss.Extrapolation`, and by their embedded weights the
+    steps of `ss.TRBDF2`, `ss.TRX2` and `ss.TRTheta`. Other methods ignore them."""
 
     dt_min: Any  # in s: the step in which laws switch
     dt_max: Any  # in s
     rtol: Any = 1e-8  # relative tolerance of a step
     atol: Any = 1e-8  # absolute tolerance of a step
+    inaccurate: Literal["repeat", "accept"] = eqx.field(default="repeat", static=True)  # a step that misses them: in half
+    norm: Literal["components", "euclidean"] = eqx.field(default="components", static=True)  # in which they are meant
 
     def __check_init__(self):
         for name in ("dt_min", "dt_max", "rtol", "atol"):
@@ -56,6 +60,10 @@ class SwitchingPoints(eqx.Module):
             if not isinstance(value, Real | jax.Array) or not math.isfinite(value) or value < least:
                 what = "not negative" if least == 0.0 else "positive"
                 raise ValueError(f"SwitchingPoints({name}={value!r}): {name} must be finite and {what}")
+        for name, known in (("inaccurate", ("repeat", "accept")), ("norm", ("components", "euclidean"))):
+            if getattr(self, name) not in known:
+                stated = f"{name}={getattr(self, name)!r}"
+                raise ValueError(f"SwitchingPoints({stated}): {name} must be {' or '.join(map(repr, known))}")
         traced = isinstance(self.dt_min, jax.core.Tracer) or isinstance(self.dt_max, jax.core.Tracer)
         if not traced and self.dt_min > self.dt_max:
             raise ValueError(f"SwitchingPoints: dt_min = {self.dt_min} is larger than dt_max = {self.dt_max}")
@@ -66,7 +74,7 @@ class SwitchingPoints(eqx.Module):
 
     @property
     def tolerances(self) -> Tolerances:
-        return Tolerances(self.dt_min, self.rtol, self.atol)
+        return Tolerances(self.dt_min, self.rtol, self.atol, self.norm)
 
     def longer(self, dt: Array) -> Array:
         """Tables IV and VI; extrapolation needs three substeps of dt_min."""
@@ -91,6 +99,7 @@ class TimeStep(NamedTuple):
     memory: Any
     sigma: Any
     order: Array
+    missed: Array  # its tolerance, and was taken nevertheless
 
 
 class Kept(NamedTuple):
@@ -99,6 +108,7 @@ class Kept(NamedTuple):
     t: Array
     row: Row
     order: Array
+    missed: Array
     state: Array  # of every law at the end: closed, sticking
 
     @classmethod
@@ -108,7 +118,7 @@ class Kept(NamedTuple):
         state = [last.normal.reshape(-1, laws.n_N)[-1] if laws.n_N else jnp.zeros(0, dtype=bool)]
         count = laws.set.count
         state += [last.stick.reshape(-1, count)[-1] if count else jnp.zeros(0, dtype=bool)]
-        return cls(step.t_E, step.row, step.order, jnp.concatenate(state))
+        return cls(step.t_E, step.row, step.order, step.missed, jnp.concatenate(state))
 
 
 class Adjusted(NamedTuple):
@@ -147,11 +157,12 @@ def _advance(
         memory = jax.lax.cond(changed, lambda: method.resume(dynamics, t, q, u, dt, memory), lambda: memory)
     attempt = method.attempt(dynamics, t, t_E, dt, q, u, memory, c.accepted.sigma, control.tolerances)
     row, result, rows = row_of(dynamics, method, attempt.step, dt)
-    actual = TimeStep(t, t_E, dt, row, attempt.step.memory, discrete_state(attempt.step.solves), attempt.order)
-
     solved, shortest = result == RESULTS.successful, control.is_shortest(dt)
+    sigma, missed = discrete_state(attempt.step.solves), attempt.same & ~attempt.accurate & ~shortest
+    actual = TimeStep(t, t_E, dt, row, attempt.step.memory, sigma, attempt.order, missed)
+
     settled = ~c.pending | control.is_shortest(before.dt)  # the previous step cannot hide the switching point
-    smooth = solved & attempt.same & (attempt.accurate | shortest)
+    smooth = solved & attempt.same & (attempt.accurate | shortest | (control.inaccurate == "accept"))
     resolved = solved & ~attempt.same & shortest & settled
     detected = solved & ~attempt.same & ~resolved
     over = ~solved & shortest
@@ -160,7 +171,7 @@ def _advance(
     accepted = pick(resolved, actual, pick(smooth, before, c.accepted))
     previous = pick(smooth | resolved, actual, pick(detected, c.accepted, before))
     t_no_increase = jnp.where(detected | resolved, t_E, c.t_no_increase)
-    grows = resolved | (smooth & (accepted.t_B > c.t_no_increase))
+    grows = resolved | (smooth & attempt.may_grow & (accepted.t_B > c.t_no_increase))
     halved = control.shorter(jnp.where(detected & c.pending, jnp.maximum(dt, before.dt), dt))
     new_dt = jnp.where(grows, control.longer(dt), jnp.where(smooth | over, dt, halved))
 
@@ -192,7 +203,7 @@ def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Arr
     memory = method.init(dynamics, t0, q, u, dt)
     shapes = jax.eval_shape(lambda: method.step(dynamics, t0, t0 + dt, dt, q, u, memory))
     row = empty_row(dynamics, method, q, u)._replace(q=q, u=u)
-    start = TimeStep(t0 - dt, t0, dt, row, memory, blank(discrete_state(shapes.solves)), jnp.asarray(0))
+    start = TimeStep(t0 - dt, t0, dt, row, memory, blank(discrete_state(shapes.solves)), jnp.asarray(0), jnp.asarray(False))
     counts = jnp.zeros(method.n_solves, dtype=int)
     rows = jnp.zeros((method.n_solves, dynamics.n_y))
     carry = Adjusted(
@@ -282,4 +293,4 @@ def padded(kept: Kept, count: Array, n: int, carry: Adjusted) -> Kept:
         fixed_point_iterations=fill(kept.row.fixed_point_iterations, 0),
         printed=fill(kept.row.printed, False),
     )
-    return jax.tree.map(nan, kept._replace(row=quiet, order=fill(kept.order, 0)))
+    return jax.tree.map(nan, kept._replace(row=quiet, order=fill(kept.order, 0), missed=fill(kept.missed, False)))

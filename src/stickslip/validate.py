@@ -403,7 +403,9 @@ def check_start(values: dict[str, Any], t0: float, system: System) -> None:
     if eigenvalues.min(initial=np.inf) <= 0.0:
         raise ValueError(f"M is not positive definite at the start (t = {t0}): smallest eigenvalue {eigenvalues.min()}")
     if not v["in_range"]:
-        raise ValueError("a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0, lower < upper")
+        raise ValueError(
+            "a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0, lower < upper"
+        )
     for name in ("gamma", "gamma_F"):
         for i in np.flatnonzero(~v[f"{name}_is_affine"]):
             of = f" ({friction_owners(system)[int(i)]})" if name == "gamma_F" else ""

@@ -34,6 +34,10 @@ _NAMES = (
     "incline",
     "sliding-cube",
     "bounce",
+    "knife-edge",
+    "rolling-wheel",
+    "super-ball",
+    "freewheel",
 )
 
 

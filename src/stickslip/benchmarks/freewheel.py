@@ -81,7 +81,9 @@ class Phase:
 
     def u(self, t: Any) -> np.ndarray:
         t = np.asarray(t, dtype=float)[..., None]
-        return self.u0 - self.driven / self.w * (np.cos(self.w * t) - np.cos(self.w * self.t0)) + self.constant * (t - self.t0)
+        return (
+            self.u0 - self.driven / self.w * (np.cos(self.w * t) - np.cos(self.w * self.t0)) + self.constant * (t - self.t0)
+        )
 
     def q(self, t: Any) -> np.ndarray:
         t = np.asarray(t, dtype=float)[..., None]

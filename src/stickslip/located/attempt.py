@@ -317,7 +317,9 @@ def _rows(dynamics: Dynamics, c: Carry, plan: Plan, tried: Tried, out: Outcome) 
     """Rows to keep, and that of the state reached, which is kept with its forces when a step leaves it."""
     treated, spent, none = out.treated, c.iterations + tried.step.solve.newton_iterations, jnp.asarray(0)
     stick = plan.modes.stick & carried(dynamics, plan.modes.closed)
-    left = c.kept._replace(u_dot=plan.now.u_dot, la=dynamics.percussions(plan.now.la, 1.0), closed=plan.modes.closed, stick=stick)
+    left = c.kept._replace(
+        u_dot=plan.now.u_dot, la=dynamics.percussions(plan.now.la, 1.0), closed=plan.modes.closed, stick=stick
+    )
     arrived = derivative.again((dynamics, out.t, out.q, out.u, plan.moved), held(tried.end))
     ends = (c.t, c.q, c.u, plan.now.u_dot), (out.t, out.q, out.u, arrived.u_dot)
     quarter = derivative.at_quarter((dynamics, c.t, out.t - c.t, ends, plan.moved), held(tried.look.quarter))

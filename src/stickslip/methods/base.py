@@ -31,6 +31,7 @@ class Step(NamedTuple):
     solves: tuple[Solve, ...]
     separated: Any = None  # forces and impulses, where the scheme tells them apart
     printed: Any = None  # balls that had the printed friction law where the scheme has a better one
+    error: Any = None  # estimate of the local error of (q, u), where the scheme has embedded weights
 
 
 class Tolerances(NamedTuple):
@@ -39,6 +40,13 @@ class Tolerances(NamedTuple):
     dt_min: Array
     rtol: Array
     atol: Array
+    norm: str = "components"  # or "euclidean"
+
+    def allow(self, error: Array, x: Array) -> Bool[Array, ""]:
+        """|error| <= atol + rtol |x|, for every component or in the norm of S4 section 9.2."""
+        if self.norm == "euclidean":
+            error, x = jnp.linalg.norm(error), jnp.linalg.norm(x)
+        return jnp.all(jnp.abs(error) <= self.atol + self.rtol * jnp.abs(x))
 
 
 class Attempt(NamedTuple):
@@ -48,6 +56,7 @@ class Attempt(NamedTuple):
     same: Bool[Array, ""]  # every law in the state it had in the step before
     accurate: Bool[Array, ""]
     order: Array
+    may_grow: Any = True  # whether a step twice as long would be accurate, as far as the scheme can tell
 
 
 def discrete_state(solves: tuple[Solve, ...]) -> tuple[ActiveSet, ...]:
@@ -108,7 +117,12 @@ class Method(eqx.Module):
     def attempt(self, dynamics: Dynamics, t, t1, dt, q, u, memory: Any, sigma: Any, tolerances: Tolerances) -> Attempt:
         """A step for `ss.SwitchingPoints`, after a step with state sigma."""
         out = self.step(dynamics, t, t1, dt, q, u, memory)
-        return Attempt(out, same_state(discrete_state(out.solves), sigma), jnp.asarray(True), jnp.asarray(self.order))
+        same, order, accurate, may_grow = same_state(discrete_state(out.solves), sigma), self.order, jnp.asarray(True), True
+        if out.error is not None:
+            end = jnp.concatenate([out.q, out.u])
+            accurate = tolerances.allow(out.error, end)
+            may_grow = tolerances.allow(2.0 ** (order + 1) * out.error, end)
+        return Attempt(out, same, accurate, jnp.asarray(order), may_grow)
 
 
 def with_solver(method: Method, solver: Any) -> Method:

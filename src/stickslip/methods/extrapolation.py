@@ -163,7 +163,7 @@ class Extrapolation(Method):
             T = self._next_line(s.i, s.T, y)
             small = jnp.asarray(True)
             if variable and tolerances is not None:
-                small = (s.i > 0) & _close(T[-1], s.best, tolerances)
+                small = (s.i > 0) & tolerances.allow(T[-1] - s.best, T[-1])
             last = (s.i + 1 == self.order) | (dt / numbers[jnp.minimum(s.i + 1, self.order - 1)] < shortest)
             done = ~same | (result != RESULTS.successful) | (complete & (last | (small & variable)))
             at = Step(out.q, out.u, out.P, out.memory, ())
@@ -220,7 +220,3 @@ class Extrapolation(Method):
         exponent = jnp.maximum(1.0, h / tolerances.dt_min)
         laws = dynamics.laws
         return eqx.tree_at(lambda d: (d.laws.e_N, d.laws.e_F), dynamics, (laws.e_N**exponent, laws.e_F**exponent))
-
-
-def _close(a: Array, b: Array, tolerances: Tolerances) -> Array:
-    return jnp.all(jnp.abs(a - b) <= tolerances.atol + tolerances.rtol * jnp.abs(a))

@@ -40,7 +40,9 @@ def iterations_with_the_printed_parameter(sheet: Sheet) -> None:
             counts = list(zip(n.max(axis=0), n.mean(axis=0), strict=True))
             most = all(c[0] <= p[0] for c, p in zip(counts, printed, strict=True))
             what, source = f"{name}, case {case}, {steps} steps: largest counts", "S0 Table 1, r = 0.1"
-            sheet.holds(what, most and finished, expected=f"at most {in_words(printed)}", got=in_words(counts), source=source)
+            sheet.holds(
+                what, most and finished, expected=f"at most {in_words(printed)}", got=in_words(counts), source=source
+            )
             judge_solves(sheet, f"{name}, case {case}", b, sol)
             if (name, case) == ("mass-on-slope", 3):
                 source = "S0 Table 1 prints 0.6859, which is 225 of 328 cut off"
@@ -63,7 +65,9 @@ def iterations_with_the_printed_parameter(sheet: Sheet) -> None:
 def s1_with_the_printed_parameters(sheet: Sheet) -> None:
     """Lobatto IIIA-IIIB, s = 3, with r = 0.5 (ball) and r = 1 (slider-crank) as printed: the motion is that of the estimate."""
     panels = sheet.axes(1, 2, "Newton iterations of a step, s = 3", size=(9.5, 3.0))[0]
-    for axis, (name, case, r, t1) in zip(panels, (("bouncing-ball", 2, 0.5, 1.5), ("slider-crank", 1, 1.0, 0.05)), strict=True):
+    for axis, (name, case, r, t1) in zip(
+        panels, (("bouncing-ball", 2, 0.5, 1.5), ("slider-crank", 1, 1.0, 0.05)), strict=True
+    ):
         b: Any = benchmarks.load(name, case)
         runs = {
             choice: sheet.run(b, LobattoIIIAB(stages=3, friction="printed", solver=printed_newton(stated)), t1=t1)

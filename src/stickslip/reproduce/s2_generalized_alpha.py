@@ -357,9 +357,23 @@ def inclination(sol: Solution) -> np.ndarray:
     return np.asarray(inclinations(sol.q[:, 3:]))
 
 
-@entry("S2", "7", "The tippe top turns upside down and falls back", shows="tippe-top", quick=False, cost=60)
+def judge_moreau_on_the_top(sheet: Sheet, b: Any, sol: Solution, moreau: Solution, both: float) -> None:
+    """The gray curve of the figure: in line with the black one, but through the ground where body and stem are."""
+    r, angle = b.reference, inclination(moreau)
+    off = max(abs(angle[row(moreau, t)] / exact - 1) for t, exact in {**r["theta"], **r["theta_after"]}.items())
+    sheet.at_most("Moreau, dt = 1e-4: error of theta at eight times", off, 1e-2, source=f"{r['source']}; relative")
+    apart = np.abs(np.interp(sol.t, moreau.t, angle) - inclination(sol)).max() / math.pi
+    source = "S2 section 10.6: in line; 2 % of the range is a line's width or two"
+    sheet.at_most("largest distance of the two curves over pi", apart, 0.02, source=source)
+    sheet.at_most("Moreau: smallest gap", moreau.g_N().min(), -1e-4, source="S2 section 10.3: no contact on position level")
+    tilted = abs(angle[row(moreau, 5.0)] - both)
+    sheet.at_least("Moreau: theta at t = 5 less that of geometry", tilted, 0.01, source="the stem is in the ground")
+
+
+@entry("S2", "7", "The tippe top turns upside down and falls back", shows="tippe-top", quick=False, cost=64)
 def tippe_top(sheet: Sheet) -> None:
-    """The inclination theta over 8 s; judged by the smooth slipping motion, the impact of the stem and geometry."""
+    """The inclination theta over 8 s beside that of Moreau's scheme with the paper's dt = 1e-4; judged by the smooth
+    slipping motion, the impact of the stem and geometry."""
     b = benchmarks.load("tippe-top")
     r, method = b.reference, alpha(0.5, "stagewise", newton=True)
     theta, dts, errors = r["theta"], [1e-3, 5e-4, 2.5e-4], []
@@ -383,6 +397,8 @@ def tippe_top(sheet: Sheet) -> None:
         "it falls back", angle[-1] < both - 0.1 and angle.max() > 3.0, expected="inverted, then below the double contact",
         got=f"up to {angle.max():.2f}, at the end {angle[-1]:.2f}", source="S2 section 10.6",
     )  # fmt: skip
+    moreau = sheet.run(b, MoreauMidpoint(), dt=1e-4, t1=8.0)
+    judge_moreau_on_the_top(sheet, b, sol, moreau, both)
     printed = {dt: inclination(sheet.run(b, alpha(0.5, newton=True), dt=dt, t1=2.0)) for dt in (1e-3, 5e-4)}
     off = " and ".join(f"{100 * abs(values[round(0.25 / dt)] / theta[0.25] - 1):.0f} %" for dt, values in printed.items())
     sheet.note(
@@ -390,9 +406,10 @@ def tippe_top(sheet: Sheet) -> None:
         " 1e-3 (the paper's) and 5e-4. Judged is friction stage by stage. The text gives no coefficients: mu = 0.3 and"
         " e_N = e_F = 0, as Leine and Glocker (2003)."
     )
-    ((a, c),) = sheet.axes(1, 2, "Tippe top, generalized-alpha")
+    ((a, c, d),) = sheet.axes(1, 3, "Tippe top, generalized-alpha and Moreau's scheme", size=(13.0, 3.4))
     for axis in (a, c):
-        axis.plot(sol.t, angle, lw=1, label="friction stage by stage, $\\Delta t = 5\\cdot10^{-4}$")
+        axis.plot(moreau.t[::10], inclination(moreau)[::10], color="0.7", lw=3, label="Moreau, $\\Delta t = 10^{-4}$")
+        axis.plot(sol.t, angle, "k", lw=1, label="generalized-alpha, $\\Delta t = 5\\cdot10^{-4}$")
         axis.plot(list(theta), list(theta.values()), "ko", ms=4, mfc="none", label="converged")
         axis.axhline(both, color="k", lw=0.6, ls=":")
         axis.set(xlabel="$t$", ylabel=r"$\theta$")
@@ -402,3 +419,7 @@ def tippe_top(sheet: Sheet) -> None:
     a.set(title="inversion and fall back")
     c.set(xlim=(0.0, 1.6), title="inversion")
     c.legend(fontsize=8)
+    d.plot(moreau.t[::10], 1e3 * moreau.g_N().min(axis=1)[::10], color="0.6", label="Moreau, $\\Delta t = 10^{-4}$")
+    d.plot(sol.t, 1e3 * sol.g_N().min(axis=1), "k", lw=1, label="generalized-alpha")
+    d.set(xlabel="$t$", ylabel="smaller gap in $10^{-3}$", title="penetration of body or stem")
+    d.legend(fontsize=8, loc="lower left")

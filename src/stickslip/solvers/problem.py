@@ -81,9 +81,7 @@ class Inclusions(eqx.Module):
     def active_set(self, psi: Array, mu: Array) -> ActiveSet:
         _, psi_N, psi_F = self.split(psi)
         _, mu_N, mu_F = self.split(mu)
-        return self.laws.active_set(
-            psi_N, psi_F, mu_N, mu_F, *self.in_use, self.closed, self.may_stick, self.duration
-        )
+        return self.laws.active_set(psi_N, psi_F, mu_N, mu_F, *self.in_use, self.closed, self.may_stick, self.duration)
 
     def residual(self, active: ActiveSet, psi: Array, mu: Array) -> Array:
         """(psi of bilateral rows, natural maps (6.8) of the laws), with the active set held."""

@@ -1,9 +1,9 @@
 """Proximal parameters: rho of mu + prox_C(rho psi - mu) = 0. Solutions do not depend on them, the way there does.
 
-    "diagonal"     1/G_ii of the mass matrix, and 1/dt of that for gaps: S3 (6.18), (6.19); S4's 1/D_ii
-    "method"       1/J_ii with J = d psi/d mu of the scheme itself, which knows its stages and forces: S3 section 6.4
-    "contracting"  (6.18), (6.19), less where contacts push each other
-    a number       the same r for all, as S0 and S1 print it; two numbers: r_N and r_F
+"diagonal"     1/G_ii of the mass matrix, and 1/dt of that for gaps: S3 (6.18), (6.19); S4's 1/D_ii
+"method"       1/J_ii with J = d psi/d mu of the scheme itself, which knows its stages and forces: S3 section 6.4
+"contracting"  (6.18), (6.19), less where contacts push each other
+a number       the same r for all, as S0 and S1 print it; two numbers: r_N and r_F
 """
 
 import dataclasses
