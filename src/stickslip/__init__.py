@@ -30,6 +30,7 @@ from .methods import TRBDF2 as TRBDF2
 from .methods import TRX2 as TRX2
 from .methods import Extrapolation as Extrapolation
 from .methods import GeneralizedAlpha as GeneralizedAlpha
+from .methods import HalfExplicit as HalfExplicit
 from .methods import LobattoIIIAB as LobattoIIIAB
 from .methods import LobattoIIIC as LobattoIIIC
 from .methods import Method as Method

@@ -243,6 +243,51 @@ def tr_theta(rho_inf: float) -> ButcherTableau:
     return esdirk((2 - np.sqrt(2 * (1 + rho_inf))) / (1 - rho_inf), f"TR-theta({rho_inf:g})")
 
 
+def im_bdf2(gamma: float = 2 - np.sqrt(2)) -> ButcherTableau:
+    """Implicit midpoint over gamma h, then BDF2 over t, t + gamma h, t + h: end of section 4.4 of S3.
+
+    With gamma = 2 - sqrt 2 both stages have one coefficient, and this is Alexander's SDIRK2.
+    """
+    if not 0.0 < gamma < 1.0:
+        raise ValueError(f"im_bdf2(gamma={gamma!r}): gamma must be between 0 and 1")
+    # x_1 = x_g/(g (2-g)) - (1-g)^2/(g (2-g)) x_0 + (1-g)/(2-g) h f_1, x_g = x_0 + g h f_g/2
+    A = np.array([[gamma / 2, 0.0], [1 / (2 - gamma), (1 - gamma) / (2 - gamma)]])
+    return ButcherTableau("IM-BDF2", A, A[-1].copy(), A.sum(axis=1))
+
+
+def composite_bdf(nodes: tuple[float, ...]) -> ButcherTableau:
+    """Implicit midpoint to the first of the ``nodes``, then BDF2, BDF3, ... over all points so far, the last of which is 1."""
+    t = np.asarray(nodes, dtype=float)
+    if len(t) < 2 or t[-1] != 1.0 or t[0] <= 0.0 or np.any(np.diff(t) <= 0.0):
+        raise ValueError(f"composite_bdf(nodes={nodes!r}): nodes must increase from above 0 to 1, at least two")
+    s = len(t)
+    A = np.zeros((s, s))  # of the slopes f at the midpoint and at the later nodes
+    A[0, 0] = t[0] / 2
+    reached = np.zeros((s + 1, s))  # x at 0 and at the nodes, as x_0 + h (...) f
+    reached[1, 0] = t[0]
+    for k in range(1, s):
+        points = np.concatenate([[0.0], t[: k + 1]])
+        # derivative at the last point of the polynomial through all of them
+        weights = [Polynomial.fromroots(np.delete(points, j)).deriv()(points[-1]) for j in range(k + 2)]
+        weights = np.array([w / np.prod(points[j] - np.delete(points, j)) for j, w in enumerate(weights)])
+        A[k] = -weights[:-1] @ reached[: k + 1] / weights[-1]
+        A[k, k] = 1.0 / weights[-1]
+        reached[k + 1] = A[k]
+    return ButcherTableau(f"composite BDF{s}", A, A[-1].copy(), A.sum(axis=1))
+
+
+@cache
+def half_explicit(stages: int) -> ButcherTableau:
+    """Explicit tableaus with what index 3 asks of them, see `methods.half_explicit`: those of Heun and of England."""
+    if stages == 2:
+        return ButcherTableau("Heun", np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([0.5, 0.5]), np.array([0.0, 1.0]))
+    if stages == 4:
+        A = np.zeros((4, 4))
+        A[1, 0], A[2, :2], A[3, 1:3] = 1 / 2, 1 / 4, (-1.0, 2.0)
+        return ButcherTableau("England", A, np.array([1, 0, 4, 1]) / 6, np.array([0.0, 0.5, 0.5, 1.0]))
+    raise ValueError(f"HalfExplicit(stages={stages!r}): stages must be 2 or 4")
+
+
 def is_P_matrix(M: np.ndarray, strictly: bool = True) -> bool:
     """All principal minors positive (P), or non-negative (P_0)."""
     n = len(M)

@@ -12,6 +12,7 @@ from .diagonally_implicit import TRX2 as TRX2
 from .diagonally_implicit import TRTheta as TRTheta
 from .extrapolation import Extrapolation as Extrapolation
 from .generalized_alpha import GeneralizedAlpha as GeneralizedAlpha
+from .half_explicit import HalfExplicit as HalfExplicit
 from .moreau import MoreauMidpoint as MoreauMidpoint
 from .partitioned import LobattoIIIAB as LobattoIIIAB
 from .projected import LobattoIIIC as LobattoIIIC
@@ -51,4 +52,5 @@ REGISTRY: dict[str, Callable[..., Method]] = {
     "trx2": TRX2,
     "trtheta": TRTheta,
     "generalized-alpha": GeneralizedAlpha,
+    "half-explicit": HalfExplicit,
 }
