@@ -181,6 +181,15 @@ def test_bounds_can_be_swept_and_differentiated():
     assert jax.vmap(lambda a: end(a, math.inf))(jnp.array([-0.5, 0.0])) == pytest.approx([1.75, 2.0])
 
 
+def test_an_infinite_parameter_is_refused():
+    class Wheel(type(WHEEL.system)):
+        bound: float = math.inf
+        laws = property(lambda self: (ss.Contact(), ss.FrictionElement(lower=0.0, upper=self.bound)))
+
+    with pytest.raises(ValueError, match="an infinite bound is part of the law and no parameter of the system"):
+        run(WHEEL, ss.Rattle(), system=Wheel())
+
+
 def test_energy_that_a_biased_element_takes_or_gives_is_counted():
     """An element with 2 to 5 N that pushes forwards feeds energy: dissipation is negative, and it balances."""
     sol = ss.simulate(

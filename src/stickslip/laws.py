@@ -267,9 +267,15 @@ class FrictionElement(_Checked):
         low, high = _concrete(self.lower), _concrete(self.upper)
         if low is not None and high is not None and low == -math.inf and high == math.inf:
             raise ValueError("FrictionElement(lower=-inf, upper=inf): a velocity that is always zero is a constraint, gamma")
-        for name in ("lower", "upper"):
-            if name != self.unbounded:
-                _require(self, name, -math.inf)
+        for name, value, infinite in (("lower", low, -math.inf), ("upper", high, math.inf)):
+            if name == self.unbounded:
+                continue
+            if value is not None and value.shape == () and value == infinite:
+                raise ValueError(
+                    f"FrictionElement({name}={value}): an infinite bound is part of the law and no parameter of the system:"
+                    f" write {name}={'-' if infinite < 0 else ''}math.inf where the law is made"
+                )
+            _require(self, name, -math.inf)
         if low is not None and high is not None and not low < high:
             raise ValueError(f"FrictionElement(lower={low}, upper={high}): lower must be below upper")
         e_F = _concrete(self.e_F)

@@ -55,7 +55,7 @@ class KnifeEdge(System):
         blade = 0.1 * jnp.array([jnp.sin(q[2]), -jnp.cos(q[2])])
         at = jnp.array([q[1], -q[0]])
         return [
-            shapes.Line([[-0.2, 0.0], [1.6, 0.0]], shapes.GROUND, 1.0),
+            shapes.Line([[-0.2, 0.0], [2.9, 0.0]], shapes.GROUND, 1.0),
             shapes.Line(jnp.stack([at - blade, at + blade]), shapes.INK, 4.0),
         ]
 

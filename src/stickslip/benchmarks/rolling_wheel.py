@@ -53,7 +53,7 @@ class RollingWheel(System):
         cos, sin = jnp.cos(q[3]), jnp.sin(q[3])
         A = jnp.stack([cos * ahead + sin * down, cos * down - sin * ahead, axle], axis=1)
         h, centre = 0.1 * r, jnp.array([q[0], q[1], r])
-        return [*shapes.floor(6.0 * r), shapes.revolved(centre, A, [(0.0, -h), (r, -h), (r, h), (0.0, h)])]
+        return [*shapes.floor(4.0 * r), shapes.revolved(centre, A, [(0.0, -h), (r, -h), (r, h), (0.0, h)])]
 
 
 def exact(b: Benchmark, t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,16 +2,23 @@
 
 from . import (  # noqa: F401  (they register their entries)
     controls,
+    proximal,
     s0_rattle,
     s1_lobatto,
+    s1_structure,
     s2_generalized_alpha,
+    s2_newton_steps,
+    s3_algorithms,
     s3_balls,
     s3_belt_pendulum_crank,
     s3_bodies,
+    s3_half_explicit,
     s3_naive_impacts,
     s3_slope,
     s3_tableaus_and_pendulum,
+    s3_tables,
     s4_examples,
+    s4_relaxation,
     s4_step_size,
 )
 
