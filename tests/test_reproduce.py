@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from typer.testing import CliRunner
 import stickslip as ss
 from browsing import Page
 from stickslip.cli import app
-from stickslip.reproduce import entries, page, run
+from stickslip.reproduce import coverage, entries, page, run
 from stickslip.reproduce.mechanisms import MECHANISMS, Film, Script, film
 from stickslip.reproduce.papers import FIGURES, PAPERS
+
+
+ROOT = Path(__file__).parents[1]
 
 
 def make(function, control="", quick=True):
@@ -31,6 +35,50 @@ def invoke(*arguments):
 def test_every_figure_and_table_has_an_entry(paper):
     covered = {f for e in run.entries() if e.paper == paper and not e.control for f in e.figures}
     assert covered == set(FIGURES[paper])
+
+
+NUMBERED = {  # how many of each kind the papers have, counted in their captions
+    "S0": {"": 10, "Table": 2},
+    "S1": {"": 9, "Table": 1},
+    "S2": {"": 7},
+    "S3": {
+        "1.": 1,
+        "3.": 5,
+        "4.": 8,
+        "5.": 2,
+        "7.": 18,
+        "8.": 1,
+        "Table 4.": 4,
+        "Table 5.": 1,
+        "Table 7.": 1,
+        "Algorithm": 2,
+    },
+    "S4": {"": 14, "Table": 7},
+}
+ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII")
+
+
+def missing(paper, items):
+    """Numbers of a paper that a list does not have, or has without need."""
+    names = []
+    for kind, count in NUMBERED[paper].items():
+        numbers = ROMAN[:count] if (paper, kind) == ("S4", "Table") else range(1, count + 1)
+        names += [f"{kind}{k}" if kind.endswith(".") or not kind else f"{kind} {k}" for k in numbers]
+    return set(names) ^ set(items)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_numbered_item_of_a_paper_is_accounted_for(paper):
+    assert not missing(paper, coverage.COVERAGE[paper])
+    kept = dict(coverage.COVERAGE[paper])
+    del kept["2" if paper != "S3" else "7.8"]
+    assert missing(paper, kept)  # the control
+    assert coverage.table(paper) in (ROOT / "docs" / "reproduce.md").read_text()
+    tests = "".join(path.read_text() for path in (ROOT / "tests").glob("test_*.py"))
+    for item in coverage.COVERAGE[paper].values():
+        assert item.kind in ("entry", "test", "sketch", "not ours")
+        assert item.kind != "test" or f"def {item.where}(" in tests
+        assert item.kind != "sketch" or item.where == "gallery" or (ROOT / item.where).exists()
 
 
 def test_entries_are_told_apart_and_explained():

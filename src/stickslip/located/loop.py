@@ -41,8 +41,8 @@ def first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Ar
     iterations, others = jnp.asarray(0), jnp.zeros(set_.count + len(control.users), dtype=bool)
     untouched = jnp.zeros(laws.n_N + others.shape[0], dtype=bool)
     row = Row(
-        t0, q, u, dynamics.percussions(jnp.zeros(dynamics.n_y), 0.0), now.u_dot, dynamics.percussions(now.la, 1.0), modes.closed,
-        modes.stick, now.u_dot, now.u_dot, iterations, jnp.zeros(untouched.shape[0] + 1, dtype=int),
+        t0, q, u, dynamics.percussions(jnp.zeros(dynamics.n_y), 0.0), now.u_dot, dynamics.percussions(now.la, 1.0),
+        modes.closed, modes.stick, now.u_dot, now.u_dot, iterations, jnp.zeros(untouched.shape[0] + 1, dtype=int),
     )  # fmt: skip
     return Carry(
         t0, q, u, modes, now, no, untouched, untouched, sides, length, (nan, nan), length,

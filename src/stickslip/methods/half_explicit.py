@@ -88,7 +88,7 @@ class _Sweep(NamedTuple):
 
 
 class HalfExplicit(Method):
-    """Explicit in forces and motion, contact on position level and velocities projected: ``stages`` 2 (order 2) or 4 (order 3).
+    """Explicit in forces and motion, contact on position level: ``stages`` 2 (order 2) or 4 (order 3), velocities projected.
 
     A stage solves for percussions only. ``friction``: "stagewise" or "printed".
     """

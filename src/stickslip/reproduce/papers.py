@@ -21,6 +21,7 @@ from . import (  # noqa: F401  (they register their entries)
     s4_relaxation,
     s4_step_size,
 )
+from .coverage import COVERAGE, STATEMENTS
 
 PAPERS = {
     "S0": "Breuling, Capobianco, Eugster, Leine: A nonsmooth RATTLE algorithm for mechanical systems with frictional"
@@ -35,14 +36,8 @@ PAPERS = {
     " dynamics, IJNME 76, 2008",
 }
 
-# What the papers have in numbers; sketches are left out, except where they share a figure.
+# What is made again: numbered figures, tables and algorithms, and statements without a number.
 FIGURES = {
-    "S0": ("2", "3", "5", "7", "8", "10", "Table 1"),
-    "S1": ("3", "4", "6", "8", "9"),
-    "S2": tuple(str(k) for k in range(1, 8)),
-    "S3": (
-        *(f"4.{k}" for k in range(1, 8)), "5.2", *(f"7.{k}" for k in range(1, 8)), *(f"7.{k}" for k in range(9, 17)), "7.18",
-        "P-matrices",
-    ),
-    "S4": ("2", "5", *(str(k) for k in range(8, 15)), "Table VII"),
-}  # fmt: skip
+    paper: (*(name for name, item in items.items() if item.kind == "entry"), *STATEMENTS[paper])
+    for paper, items in COVERAGE.items()
+}

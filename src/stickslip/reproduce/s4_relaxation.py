@@ -14,6 +14,7 @@ from ..solvers import PJOR, PSOR, Automatic, SemismoothNewton
 from ..stepsize import SwitchingPoints
 from ..system import System
 from .entries import Sheet, entry
+from .s4_examples import moreau_steps
 from .s4_step_size import COLORS
 
 NEWTON = Automatic(newton=SemismoothNewton(atol=1e-15))
@@ -62,9 +63,13 @@ def own_solvers(sheet: Sheet) -> None:
         scale = np.abs(first[1].q).max()
         for kind, sol in others:
             with sheet.under(f"{figure}, {kind}"):
-                same = [(p.law, p.after) for p in sol.switching_points()] == [(p.law, p.after) for p in first[1].switching_points()]
+                same = [(p.law, p.after) for p in sol.switching_points()] == [
+                    (p.law, p.after) for p in first[1].switching_points()
+                ]
                 n = len(sol.switching_points())
-                sheet.holds("switching incidents", same, expected="those of Newton's method", got=str(n), source="one solution")
+                sheet.holds(
+                    "switching incidents", same, expected="those of Newton's method", got=str(n), source="one solution"
+                )
                 off = np.abs(sol.q[-1] - first[1].q[-1]).max() / scale
                 sheet.at_most("end less that of Newton's method, relative", off, 1e-6, source="dt_min per incident, S4 5.2")
         for kind, sol in runs.items():
@@ -88,17 +93,19 @@ def _work(sheet: Sheet, axis: Any) -> None:
     for p in (1, 2, 3, 4):
         dts = np.geomspace(1e-4, 1e-3, 4) if p == 1 else np.geomspace(2e-3, 1e-2, 4)
         runs = [
-            sheet.run(b, extrapolated(p, PSOR(atol=1e-15), fixed_order=True), stepsize=SwitchingPoints(dt**p, dt)) for dt in dts
+            sheet.run(b, extrapolated(p, PSOR(atol=1e-15), fixed_order=True), stepsize=SwitchingPoints(dt**p, dt))
+            for dt in dts
         ]
         errors = [float(np.abs(run.q[:, 0] - b.reference["exact"](run.t)).max()) for run in runs]
-        spent[p] = [iterations(run) for run in runs], errors
+        # the guess of every step is looked at, which the count of a solver leaves out
+        spent[p] = [iterations(run) + moreau_steps(run, p) for run in runs], errors
         axis.loglog(*spent[p], "o-", ms=3, lw=1, color=COLORS[p - 1], label=f"p = {p}")
     (dear, e_1), (cheap, e_4) = (max(spent[1][0]), min(spent[1][1])), (min(spent[4][0]), max(spent[4][1]))
     sheet.holds(
-        "p = 4 at its cheapest, p = 1 at its dearest", e_4 < e_1 / 100, expected="error a hundredth",
+        "p = 4 at its cheapest, p = 1 at its dearest", cheap < dear and e_4 < e_1 / 100, expected="error a hundredth, for less",
         got=f"{e_4:.1e} after {cheap} iterations against {e_1:.1e} after {dear}", source="S4 Fig. 12(f)",
     )  # fmt: skip
-    axis.set(xlabel="PSOR iterations, rejected steps too", ylabel="$e_G$", title="Fig. 12(f)")
+    axis.set(xlabel="steps and PSOR iterations, rejected ones too", ylabel="$e_G$", title="Fig. 12(f)")
     axis.legend(fontsize=8)
 
 
@@ -116,7 +123,7 @@ class Pushed(System):
         return jnp.eye(1)
 
     def h(self, t, q, u):
-        return jnp.array([self.F * jnp.sin(2.0 * t)])
+        return jnp.array([self.F * jnp.sin(2.0 * t) - 1.0])
 
     def gamma_F(self, t, q, u):
         return u
@@ -146,7 +153,9 @@ ELEMENTS = {
 def force_elements(sheet: Sheet) -> None:
     """-gamma in N_C(la) with any interval C. Judged by the law itself at every step, by the work the element can take, and for
     the freewheel by its closed form."""
-    (top, bottom) = sheet.axes(2, 4, "Force elements, pushed by 4 sin 2t", size=(13.0, 5.4))
+    (top, bottom) = sheet.axes(
+        2, 4, "Force elements, pushed by 4 sin 2t - 1 (dotted: what would hold that)", size=(13.0, 5.4)
+    )
     for force, speed, (name, (lower, upper)) in zip(top, bottom, ELEMENTS.items(), strict=True):
         system = Pushed(lower, upper) if upper < math.inf else PushedForwards(lower, 0.0)
         sol = simulate(system, Rattle(), [0.0], [0.0], t1=6.0, dt=1e-3, progress=False)
@@ -157,13 +166,15 @@ def force_elements(sheet: Sheet) -> None:
             one_sign = gamma * sol.u[:-1, 0] > 0.0  # the mean force of a step is lower or upper if slip does not turn in it
             expected = np.where(gamma > 0.0, lower, upper)
             off = np.abs(la - expected)[one_sign & (np.abs(gamma) > 1e-2)]
-            sheet.at_most("force in slip less its bound", off.max(initial=0.0), 1e-9, source="lower forwards, upper backwards")
+            sheet.at_most(
+                "force in slip less its bound", off.max(initial=0.0), 1e-9, source="lower forwards, upper backwards"
+            )
             if upper == math.inf:
                 sheet.at_least("smallest velocity", gamma.min(), -1e-12, source="a freewheel never turns back")
         force.plot(sol.t[1:], la, lw=1)
-        force.plot(sol.t, -4.0 * np.sin(2.0 * sol.t), "k:", lw=0.8)
+        force.plot(sol.t, 1.0 - 4.0 * np.sin(2.0 * sol.t), "k:", lw=0.8)
         shown = f"[{lower:g}, {'∞' if upper == math.inf else f'{upper:g}'}]"
-        force.set(title=f"{name}, {shown}", ylim=(-4.5, 4.5), ylabel=r"$\lambda$")
+        force.set(title=f"{name}, {shown}", ylim=(-4.5, 5.5), ylabel=r"$\lambda$")
         speed.plot(sol.t, sol.u[:, 0], lw=1, color=COLORS[1])
         speed.set(xlabel="$t$", ylabel=r"$\gamma$")
     b = benchmarks.load("freewheel")
