@@ -85,7 +85,7 @@ class Composite(StageByStage):
 
     projected: bool = True
     friction: str = "stagewise"
-    solver: ss.Solver = ss.Automatic()  # noqa: RUF009  (a solver has no state)
+    solver: ss.Solver = ss.Automatic()
     nodes: tuple = (1 / 3, 2 / 3, 1.0)
 
     order = 2

@@ -217,7 +217,7 @@ def test_a_start_against_a_freewheel_is_refused():
         (lambda: ss.FrictionElement(lower=0.0, upper=1.0, dim=2), "has one velocity"),
         (lambda: ss.FrictionElement(lower=math.inf, upper=math.inf), r"lower=inf\)|lower must be"),
         (lambda: ss.FrictionElement(lower=math.nan, upper=1.0), "lower must be finite"),
-        (lambda: ss.FrictionElement(), "force must be a number"),
+        (ss.FrictionElement, "force must be a number"),
     ],
 )
 def test_intervals_that_are_none_are_refused(make, message):

@@ -16,7 +16,6 @@ from stickslip.reproduce import coverage, entries, page, run
 from stickslip.reproduce.mechanisms import MECHANISMS, Film, Script, film
 from stickslip.reproduce.papers import FIGURES, PAPERS
 
-
 ROOT = Path(__file__).parents[1]
 
 

@@ -1,5 +1,7 @@
 """S4's own examples, and what it leaves to its user: (31)-(35), (44), sections 9.2 and 9.3."""
 
+from itertools import pairwise
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -180,7 +182,7 @@ def test_a_smaller_tolerance_means_a_smaller_error(name):
     """By embedded weights: errors fall by at least 10^(1/2) for a digit of the tolerance, and few steps are made twice."""
     runs = [oscillating(EMBEDDED[name], rtol=0.0, atol=tol) for tol in (1e-5, 1e-6, 1e-7, 1e-8)]
     errors = [error for _, error in runs]
-    assert all(b < a / np.sqrt(10.0) for a, b in zip(errors, errors[1:], strict=False))
+    assert all(b < a / np.sqrt(10.0) for a, b in pairwise(errors))
     assert errors[-1] < 1e-6
     assert all(int(sol.stats.attempts) < 1.1 * len(sol.t) + 5 for sol, _ in runs)
     blind, _ = oscillating(ss.RadauIIA(1), rtol=0.0, atol=1e-8)  # the control: without such weights nothing is asked

@@ -96,6 +96,14 @@ ENTRIES: dict[str, tuple[str, dict[str, str]]] = {
         "year": "1996",
         "doi": "10.1016/0168-9274(95)00115-8",
     }),
+    "ostermann1993": ("article", {
+        "author": "Ostermann, A.",
+        "title": "A class of half-explicit {Runge}--{Kutta} methods for differential-algebraic systems of index 3",
+        "journal": "Applied Numerical Mathematics",
+        "volume": "13",
+        "pages": "165--179",
+        "year": "1993",
+    }),
     "ascher1991": ("article", {
         "author": "Ascher, U. M. and Petzold, L. R.",
         "title": "Projected Implicit {Runge}--{Kutta} Methods for Differential-Algebraic Equations",
@@ -122,6 +130,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "TRX2": _DIAGONAL,
     "TRTheta": _DIAGONAL,
     "GeneralizedAlpha": ("capobianco2021alpha",),
+    "HalfExplicit": ("ostermann1993", "breuling2024thesis"),
     "Extrapolation": ("studer2008extrapolation",),
 }
 

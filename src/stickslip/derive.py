@@ -44,10 +44,11 @@ def depends(f: Callable, *args: Any) -> tuple[bool, ...]:
 def _force(system: System, laws: StackedLaws, t, q, u) -> Array:
     """h + W_F c: an interval about c is a force c and an interval about zero."""
     h = jnp.asarray(system.h(t, q, u))
-    if laws.bias is None:
+    bias = laws.bias
+    if bias is None:
         return h
-    # constant along a step of u: gamma_F is affine
-    return h + jax.grad(lambda u: jnp.asarray(system.gamma_F(t, q, u)) @ laws.bias)(u)
+    # gamma_F is affine in u: its derivative does not depend on u
+    return h + jax.grad(lambda u: jnp.asarray(system.gamma_F(t, q, u)) @ bias)(u)
 
 
 def _gaps(system: System, t, q) -> Array:

@@ -41,7 +41,7 @@ EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
 
 
 class SwitchingPoints(eqx.Module):
-    """Steps between dt_min and dt_max; rtol and atol decide the order of `ss.Extrapolation`, and by their embedded weights the
+    """Steps between dt_min and dt_max; rtol and atol decide the order of `ss.Extrapolation`, and by embedded weights the
     steps of `ss.TRBDF2`, `ss.TRX2` and `ss.TRTheta`. Other methods ignore them."""
 
     dt_min: Any  # in s: the step in which laws switch

@@ -256,7 +256,7 @@ def im_bdf2(gamma: float = 2 - np.sqrt(2)) -> ButcherTableau:
 
 
 def composite_bdf(nodes: tuple[float, ...]) -> ButcherTableau:
-    """Implicit midpoint to the first of the ``nodes``, then BDF2, BDF3, ... over all points so far, the last of which is 1."""
+    """Implicit midpoint to the first of the ``nodes``, then BDF2, BDF3, ... over all points so far, to 1. Order 2."""
     t = np.asarray(nodes, dtype=float)
     if len(t) < 2 or t[-1] != 1.0 or t[0] <= 0.0 or np.any(np.diff(t) <= 0.0):
         raise ValueError(f"composite_bdf(nodes={nodes!r}): nodes must increase from above 0 to 1, at least two")
@@ -268,8 +268,9 @@ def composite_bdf(nodes: tuple[float, ...]) -> ButcherTableau:
     for k in range(1, s):
         points = np.concatenate([[0.0], t[: k + 1]])
         # derivative at the last point of the polynomial through all of them
-        weights = [Polynomial.fromroots(np.delete(points, j)).deriv()(points[-1]) for j in range(k + 2)]
-        weights = np.array([w / np.prod(points[j] - np.delete(points, j)) for j, w in enumerate(weights)])
+        others = [np.delete(points, j) for j in range(k + 2)]
+        rates = [Polynomial.fromroots(x).deriv()(points[-1]) for x in others]
+        weights = np.array([r / np.prod(p - x) for p, x, r in zip(points, others, rates, strict=True)])
         A[k] = -weights[:-1] @ reached[: k + 1] / weights[-1]
         A[k, k] = 1.0 / weights[-1]
         reached[k + 1] = A[k]

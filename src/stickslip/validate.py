@@ -389,6 +389,22 @@ def friction_owners(system: System) -> list[str]:
     return [f"{_place(i, law)}{names.get(i, '')}" for i, law in enumerate(stated) for _ in range(_friction_velocities(law))]
 
 
+def _check_velocities(v: dict[str, Any], system: System) -> None:
+    for name in ("gamma", "gamma_F"):
+        for i in np.flatnonzero(~v[f"{name}_is_affine"]):
+            of = f" ({friction_owners(system)[int(i)]})" if name == "gamma_F" else ""
+            raise ValueError(
+                f"{name}[{i}]{of} is not affine in u: its derivative by u changes with u. Velocities of constraints and of"
+                " friction are W(t, q)^T u + chi(t, q); a force that depends on them otherwise belongs to h"
+            )
+    if v["backwards"].any():
+        first = int(np.flatnonzero(v["backwards"])[0])
+        raise ValueError(
+            f"the start moves against a one-way element: gamma_F[{first}] ({friction_owners(system)[first]}) has the sign that its"
+            " infinite bound rules out"
+        )
+
+
 def check_start(values: dict[str, Any], t0: float, system: System) -> None:
     """Refuses a start, naming what is wrong with it."""
     v = {name: np.asarray(value) for name, value in values.items() if name != "near"}
@@ -406,18 +422,7 @@ def check_start(values: dict[str, Any], t0: float, system: System) -> None:
         raise ValueError(
             "a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0, lower < upper"
         )
-    for name in ("gamma", "gamma_F"):
-        for i in np.flatnonzero(~v[f"{name}_is_affine"]):
-            of = f" ({friction_owners(system)[int(i)]})" if name == "gamma_F" else ""
-            raise ValueError(
-                f"{name}[{i}]{of} is not affine in u: its derivative by u changes with u. Velocities of constraints and of"
-                " friction are W(t, q)^T u + chi(t, q); a force that depends on them otherwise belongs to h"
-            )
-    for i in np.flatnonzero(v["backwards"]):
-        raise ValueError(
-            f"the start moves against a one-way element: gamma_F[{i}] ({friction_owners(system)[int(i)]}) has the sign that"
-            " its infinite bound rules out"
-        )
+    _check_velocities(v, system)
     for name in ("g", "g_dot", "gamma"):
         for i in np.flatnonzero(np.abs(v[name]) > near[name]):
             allowed = f"at most {near[name][i]:.1e} is allowed, {START:g} of what it is the sum of"

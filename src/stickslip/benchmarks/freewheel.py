@@ -3,9 +3,9 @@
     Theta_1 u_1_dot = T sin(w t) - la,    Theta_2 u_2_dot = la - d,    0 <= la, 0 <= u_2 - u_1, la (u_2 - u_1) = 0
 
 Case 1: the torque changes its sign, so that the wheel is driven, overruns and is caught again. Both phases are integrated
-by hand (locked: la = (Theta_2 T sin(w t) + Theta_1 d)/(Theta_1 + Theta_2), which ends where that is zero); the instants where
-the hub catches up are roots of a formula. Case 2: without torque the drag keeps both locked, and the wheel hits a stop. The
-freewheel passes the impact on: u_2 = u_1 -> -e u_1.
+by hand (locked: la = (Theta_2 T sin(w t) + Theta_1 d)/(Theta_1 + Theta_2), which ends where that is zero); the instants
+where the hub catches up are roots of a formula. Case 2: without torque the drag keeps both locked, and the wheel hits a
+stop. The freewheel passes the impact on: u_2 = u_1 -> -e u_1.
 """
 
 import math

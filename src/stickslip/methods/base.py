@@ -117,7 +117,8 @@ class Method(eqx.Module):
     def attempt(self, dynamics: Dynamics, t, t1, dt, q, u, memory: Any, sigma: Any, tolerances: Tolerances) -> Attempt:
         """A step for `ss.SwitchingPoints`, after a step with state sigma."""
         out = self.step(dynamics, t, t1, dt, q, u, memory)
-        same, order, accurate, may_grow = same_state(discrete_state(out.solves), sigma), self.order, jnp.asarray(True), True
+        same, order = same_state(discrete_state(out.solves), sigma), self.order
+        accurate = may_grow = jnp.asarray(True)
         if out.error is not None:
             end = jnp.concatenate([out.q, out.u])
             accurate = tolerances.allow(out.error, end)

@@ -19,7 +19,7 @@ of which b_2 = 0 follows. With four stages c_2 and c_3 are free; c_2 = c_3 = 1/2
 method, are RATTLE with explicit forces. A step limit comes with explicit forces, as for RATTLE.
 
 Measured on persistent contact with friction, on bilateral constraints and on velocity constraints: order 2 and 3.
-A. Ostermann, BIT 33 (1993), doi:10.1007/BF01990541; R. England, Comput. J. 12 (1969), doi:10.1093/comjnl/12.2.166.
+A. Ostermann, Appl. Numer. Math. 13 (1993); R. England, Comput. J. 12 (1969).
 """
 
 from typing import NamedTuple
@@ -99,7 +99,7 @@ class HalfExplicit(Method):
 
     level = "position"
     explicit_forces = True
-    reference = "A. Ostermann, BIT 33 (1993), doi:10.1007/BF01990541; Breuling, thesis, section 8.2 (S3)"
+    reference = "A. Ostermann, Appl. Numer. Math. 13 (1993); Breuling, thesis, section 8.2 (S3)"
 
     def __check_init__(self):
         half_explicit(self.stages)
@@ -156,9 +156,9 @@ class HalfExplicit(Method):
             )  # fmt: skip
             return after, (out, slip)
 
-        increments = (jnp.zeros((s, n)) for n in (dynamics.nq, dynamics.nu, dynamics.n_y))
+        dQ, dU, dPi = (jnp.zeros((s, n)) for n in (dynamics.nq, dynamics.nu, dynamics.n_y))
         Q_2 = q + A[1, 0] * dt * dynamics.q_dot(t, q, u)
-        last, (outs, slips) = jax.lax.scan(stage, _Sweep(*increments, q, Q_2, u), jnp.arange(s - 1))
+        last, (outs, slips) = jax.lax.scan(stage, _Sweep(dQ, dU, dPi, q, Q_2, u), jnp.arange(s - 1))
         solves = [jax.tree.map(lambda x, i=i: x[i], outs) for i in range(s - 1)]
         # (4): what stage s would add comes with the projection
         q1, P = dynamics.normalize(last.Q_next), A[s] @ last.dPi

@@ -1,8 +1,8 @@
 """Every numbered figure, table and algorithm of the five papers, and what became of it here.
 
 "entry": made again and judged by `stickslip reproduce`; "test": a property that the tests hold (its name); "sketch": a
-drawing of a mechanism or a law (where ours is); "not ours": why not. docs/reproduce.md shows this list, and the tests keep it
-complete.
+drawing of a mechanism or a law (where ours is); "not ours": why not. docs/reproduce.md shows this list, and the tests keep
+it complete.
 """
 
 from typing import NamedTuple
@@ -73,7 +73,7 @@ COVERAGE: dict[str, dict[str, Item]] = {
         ),
         "7.17": Item("sketch", "tetrahedron", "gallery"),
         **_figures(
-            ("7.18", "tetrahedron"), ("8.1", "choice of a method"), ("Table 4.1", "Radau IIA"), ("Table 4.2", "Lobatto IIIC"),
+            ("7.18", "tetrahedron"), ("8.1", "decision tree"), ("Table 4.1", "Radau IIA"), ("Table 4.2", "Lobatto IIIC"),
             ("Table 4.3", "SDIRK"), ("Table 4.4", "TR-BDF2"), ("Table 5.1", "Lobatto IIIA-IIIB"),
         ),
         "Table 7.1": CRANK_DATA,

@@ -34,7 +34,7 @@ def iterations_with_the_printed_parameter(sheet: Sheet) -> None:
             sol = sheet.run(b, method, t1=steps * b.dt, throw=False)
             finished = len(sol.t) == steps + 1
             n = sol.stats.newton_iterations
-            means[choice].append(n.sum(axis=1).mean() if finished else np.nan)
+            means[choice].append(float(n.sum(axis=1).mean()) if finished else np.nan)
             if r != R_S0:
                 continue
             counts = list(zip(n.max(axis=0), n.mean(axis=0), strict=True))
@@ -48,9 +48,9 @@ def iterations_with_the_printed_parameter(sheet: Sheet) -> None:
                 source = "S0 Table 1 prints 0.6859, which is 225 of 328 cut off"
                 sheet.close(f"{name}, case {case}: mean of stage 2", counts[1][1], 0.6859, atol=1e-4, source=source)
     sheet.note(
-        "With r = 1 Newton's method alone cycles in cases 2 and 3 of the ball, where friction changes at an impact: r is only"
-        " in the conditions of the active set, and there it decides. ss.Automatic finds its way there; estimated parameters"
-        " need none. Gaps missing in the picture are such runs."
+        "With r = 1 Newton's method alone cycles in cases 2 and 3 of the ball, where friction changes in an impact: r is"
+        " only in the conditions of the active set, and there it decides. ss.Automatic finds its way there; estimated"
+        " parameters need none. Points missing in the picture are such runs."
     )
     ((axis,),) = sheet.axes(1, 1, "Newton iterations of a step, both stages", size=(7.5, 0.34 * len(names) + 1.3))
     rows = np.arange(len(names))[::-1]
@@ -63,7 +63,7 @@ def iterations_with_the_printed_parameter(sheet: Sheet) -> None:
 
 @entry("S1", ("4", "6"), "The printed proximal parameters", shows=("bouncing-ball", "slider-crank"), quick=False, cost=25)
 def s1_with_the_printed_parameters(sheet: Sheet) -> None:
-    """Lobatto IIIA-IIIB, s = 3, with r = 0.5 (ball) and r = 1 (slider-crank) as printed: the motion is that of the estimate."""
+    """Lobatto IIIA-IIIB, s = 3, with r = 0.5 (ball) and r = 1 (slider-crank) as printed: the motion does not change."""
     panels = sheet.axes(1, 2, "Newton iterations of a step, s = 3", size=(9.5, 3.0))[0]
     for axis, (name, case, r, t1) in zip(
         panels, (("bouncing-ball", 2, 0.5, 1.5), ("slider-crank", 1, 1.0, 0.05)), strict=True

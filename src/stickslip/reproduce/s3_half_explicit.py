@@ -10,7 +10,11 @@ from ..methods import HalfExplicit, RadauIIA, Rattle
 from .entries import Sheet, entry
 from .shared import judge_crank
 
-METHODS = {"half-explicit, s = 2": HalfExplicit(2), "half-explicit, s = 4": HalfExplicit(4), "RATTLE": Rattle()}
+METHODS = {
+    "half-explicit, s = 2": HalfExplicit(stages=2),
+    "half-explicit, s = 4": HalfExplicit(stages=4),
+    "RATTLE": Rattle(),
+}
 PROBLEMS = {  # benchmark: (end, what persists)
     "pendulum": (0.5, "a bilateral constraint"),
     "mass-on-slope": (0.5, "contact with slip"),
@@ -22,13 +26,13 @@ PROBLEMS = {  # benchmark: (end, what persists)
 @entry("S3", "8.2", "Half-explicit methods: order and cost beside RATTLE", quick=False, cost=60,
        shows=("pendulum", "mass-on-slope", "knife-edge", "rolling-disc", "slider-crank"))  # fmt: skip
 def half_explicit_methods(sheet: Sheet) -> None:
-    """Orders on constraints, contact, a skate and in rolling, against three-stage Radau IIA with smaller steps; the slider-crank
-    with its impacts, judged as Fig. 7.9, and what a step costs there."""
+    """Orders on constraints, contact, a skate and in rolling, against three-stage Radau IIA with smaller steps; the
+    slider-crank with its impacts, judged as Fig. 7.9, and what a step costs there."""
     panels = sheet.axes(1, 4, "Half-explicit methods and RATTLE: error of (q, u) at the end", size=(14.0, 3.3))[0]
     dts = np.geomspace(1e-2, 5e-4, 6)
     for axis, (name, (t1, what)) in zip(panels, PROBLEMS.items(), strict=True):
         b: Any = benchmarks.load(name)
-        ref = sheet.run_sound(b, RadauIIA(3), t1=t1, dt=dts[-1] / 2)
+        ref = sheet.run_sound(b, RadauIIA(stages=3), t1=t1, dt=dts[-1] / 2)
         for k, (kind, method) in enumerate(METHODS.items()):
             ends = [sheet.run(b, method, t1=t1, dt=dt) for dt in dts]
             errors = [max(np.abs(s.q[-1] - ref.q[-1]).max(), np.abs(s.u[-1] - ref.u[-1]).max()) for s in ends]

@@ -22,7 +22,7 @@ NEWTON = Automatic(newton=SemismoothNewton(atol=1e-15))
 
 def solvers(laws: int) -> dict[str, Any]:
     """As in S4 (22), (23): r_i = omega_ii/D_ii, and what finds the same solution otherwise. A system has so many laws."""
-    tight = {"atol": 1e-15, "rtol": 1e-14}
+    tight: dict[str, Any] = {"atol": 1e-15, "rtol": 1e-14}
     return {
         "Newton": NEWTON,
         "PSOR, omega = 1": PSOR(**tight),
@@ -50,8 +50,8 @@ EXAMPLES = {  # figure: (benchmark, largest order, laws, end, steps)
 @entry("S4", ("10", "11", "12", "13"), "The examples with PJOR and PSOR, counted", cost=45, quick=False,
        shows=("falling-mass", "sliding-mass", "impact-oscillator", "woodpecker"))  # fmt: skip
 def own_solvers(sheet: Sheet) -> None:
-    """Each example with the relaxation of S4 (22), (23) in the place of Newton's method: the same switching points and the same
-    motion, and the number of iterations, which the paper takes for the work; Fig. 12(f) over that number."""
+    """Each example with the relaxation of S4 (22), (23) in the place of Newton's method: the same switching points and the
+    same motion, and the number of iterations, which the paper takes for the work; Fig. 12(f) over that number."""
     counts: dict[str, list[int]] = {}
     for figure, (name, order, laws, t1, control) in EXAMPLES.items():
         b = benchmarks.load(name)
@@ -102,7 +102,7 @@ def _work(sheet: Sheet, axis: Any) -> None:
         axis.loglog(*spent[p], "o-", ms=3, lw=1, color=COLORS[p - 1], label=f"p = {p}")
     (dear, e_1), (cheap, e_4) = (max(spent[1][0]), min(spent[1][1])), (min(spent[4][0]), max(spent[4][1]))
     sheet.holds(
-        "p = 4 at its cheapest, p = 1 at its dearest", cheap < dear and e_4 < e_1 / 100, expected="error a hundredth, for less",
+        "p = 4 at its cheapest, p = 1 at its dearest", cheap < dear and e_4 < e_1 / 100, expected="a hundredth, for less",
         got=f"{e_4:.1e} after {cheap} iterations against {e_1:.1e} after {dear}", source="S4 Fig. 12(f)",
     )  # fmt: skip
     axis.set(xlabel="steps and PSOR iterations, rejected ones too", ylabel="$e_G$", title="Fig. 12(f)")
@@ -151,8 +151,8 @@ ELEMENTS = {
 
 @entry("S4", "(1)", "Force elements: clutches, freewheels, prestress", shows="freewheel", cost=12)
 def force_elements(sheet: Sheet) -> None:
-    """-gamma in N_C(la) with any interval C. Judged by the law itself at every step, by the work the element can take, and for
-    the freewheel by its closed form."""
+    """-gamma in N_C(la) with any interval C. Judged by the law itself at every step, and for the freewheel by its closed
+    form."""
     (top, bottom) = sheet.axes(
         2, 4, "Force elements, pushed by 4 sin 2t - 1 (dotted: what would hold that)", size=(13.0, 5.4)
     )

@@ -28,7 +28,7 @@ def checked_proximal(solver: Any) -> None:
             raise ValueError(f"{name}(proximal={stated!r}): proximal must be one of {', '.join(CHOICES)}, or numbers")
         return
     numbers = stated if isinstance(stated, tuple | list) else (stated,)
-    if len(numbers) not in (1, 2) or not all(isinstance(r, Real) and math.isfinite(r) and r > 0.0 for r in numbers):
+    if len(numbers) not in (1, 2) or not all(isinstance(r, Real) and math.isfinite(r) and float(r) > 0.0 for r in numbers):
         raise ValueError(f"{name}(proximal={stated!r}): proximal must be a positive number, or two: r_N and r_F")
 
 
@@ -73,7 +73,7 @@ def checked_relaxation(solver: Any) -> None:
     """Refuses factors that are not positive numbers."""
     stated = solver.relaxation
     numbers = stated if isinstance(stated, tuple) else (stated,)
-    if not all(isinstance(x, Real) and math.isfinite(x) and x > 0.0 for x in numbers):
+    if not all(isinstance(x, Real) and math.isfinite(x) and float(x) > 0.0 for x in numbers):
         raise ValueError(
             f"{type(solver).__name__}(relaxation={stated!r}): relaxation must be a positive number, or one for each law"
         )

@@ -85,7 +85,7 @@ class Relaxation(Solver):
 
 
 class PJOR(Relaxation):
-    """(22). All laws at once, so r_i also respects how contacts push each other; not with ``proximal="diagonal"``, as printed."""
+    """(22). All laws at once, so r_i also respects how contacts push each other; ``proximal="diagonal"`` is as printed."""
 
     atol: float = 1e-12
     rtol: float = 1e-12
