@@ -82,7 +82,7 @@ def test_accelerations_are_rates_of_velocities(d):
 
 def test_friction_rows_are_scaled_and_percussions_scaled_back(d):
     assert d.gamma_F(T, Q, U)[1] == pytest.approx(0.5 * float(Everything().gamma_F(T, Q, U)[1]))
-    P_F = d.percussions(jnp.ones(5))[3]
+    P_F = d.percussions(jnp.ones(5), 1.0)[3]
     assert pytest.approx([1.0, 0.5]) == P_F
 
 

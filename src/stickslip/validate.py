@@ -399,9 +399,10 @@ def _check_velocities(v: dict[str, Any], system: System) -> None:
             )
     if v["backwards"].any():
         first = int(np.flatnonzero(v["backwards"])[0])
+        owner = friction_owners(system)[first]
         raise ValueError(
-            f"the start moves against a one-way element: gamma_F[{first}] ({friction_owners(system)[first]}) has the sign that its"
-            " infinite bound rules out"
+            f"the start moves against a one-way element: gamma_F[{first}] ({owner}) has the sign that its infinite bound"
+            " rules out"
         )
 
 
