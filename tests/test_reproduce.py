@@ -281,12 +281,11 @@ def test_unknown_papers_and_figures_are_refused(arguments, words):
 
 
 @pytest.mark.slow
-def test_broken_schemes_are_caught():
+@pytest.mark.parametrize("e", [e for e in run.entries() if e.control and e.quick], ids=lambda e: e.function.__name__)
+def test_broken_schemes_are_caught(e):
     """Those of quick entries; `stickslip reproduce` has all."""
-    for e in run.entries():
-        if e.control and e.quick:
-            outcome = run.perform(e, quick=True)
-            assert outcome.verdict == "caught", (e.key, outcome.error)
+    outcome = run.perform(e, quick=True)
+    assert outcome.verdict == "caught", (e.key, outcome.error)
 
 
 @pytest.mark.parametrize("name", ss.benchmarks.names())

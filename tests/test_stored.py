@@ -195,6 +195,34 @@ def test_another_process_finds_it(tmp_path):
     assert set(ends) == {ends[0]}
 
 
+SOLVES = """
+import jax.numpy as jnp
+import stickslip as ss
+
+
+class Solves(ss.System):
+    def M(self, t, q):
+        return jnp.eye(3)
+
+    def h(self, t, q, u):
+        return jnp.linalg.solve(jnp.diag(2.0 + q), jnp.array([1.0, 2.0, 3.0]))
+
+
+print(float(ss.simulate(Solves(), "moreau", [0.0] * 3, [0.0] * 3, t1=1.0, dt=0.1).q[-1, 0]))
+"""
+
+
+def test_a_program_that_calls_lapack_runs_in_another_process(tmp_path):
+    """JAX looks LAPACK up when it lowers a call: a process that lowers nothing has to look as well, or it crashes."""
+    script, environment = tmp_path / "solves.py", os.environ | {"STICKSLIP_CACHE": str(tmp_path / "cache")}
+    script.write_text(SOLVES)
+
+    def told():
+        return subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert told() == told()
+
+
 FALLS = """
 import jax
 import jax.numpy as jnp

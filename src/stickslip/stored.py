@@ -153,13 +153,22 @@ def load(name: str | None) -> tuple[Any, Any] | None:
         digest, body = content[:32], content[32:]
         if hashlib.sha256(body).digest() != digest:
             return None
-        payload, skeleton, count = pickle.loads(body)
+        payload, skeleton, count, lapack = pickle.loads(body)
+        if lapack:
+            _initialise_lapack()
         arrays = sum(isinstance(x, Slot) for x in jax.tree.leaves(skeleton))
         trees = (jax.tree.structure(((0,) * count, {})), jax.tree.structure([0] * arrays))
         program = serialize_executable.deserialize_and_load(payload, *trees)
         os.utime(place / name)
         return program, skeleton
     return None
+
+
+@functools.cache
+def _initialise_lapack() -> None:
+    """JAX finds LAPACK when it lowers a call to it: a program that was never lowered in a process would jump to nowhere."""
+    matrix = jax.ShapeDtypeStruct((2, 2), float)
+    jax.jit(jax.lax.linalg.cholesky).lower(matrix)
 
 
 def called(f: str, name: str | None) -> str:
@@ -202,7 +211,7 @@ def save(name: str | None, program: Any, skeleton: Any, count: int) -> None:
         return
     with contextlib.suppress(Exception):  # a full disk, classes that nobody can find again: then it is compiled again
         payload, _, _ = serialize_executable.serialize(program)
-        body = pickle.dumps((payload, skeleton, count))
+        body = pickle.dumps((payload, skeleton, count, "lapack" in program.as_text()))
         place.mkdir(parents=True, exist_ok=True)
         part = place / f".{secrets.token_hex(6)}.part"
         try:
