@@ -139,6 +139,17 @@ def test_guided_hopper_lands_bounces_and_keeps_its_friction_in_the_cone():
     assert np.all(paper.stats.fixed_point_iterations == 0)
 
 
+def test_a_flight_after_contact_costs_no_iterations():
+    """As soon as what is left of the auxiliary force is below the tolerance; it was taken for a percussion for ever."""
+    b = ss.benchmarks.load("bouncing-ball")
+    sol = ss.simulate(b.system, ss.GeneralizedAlpha(0.9), b.q0, b.u0, t1=0.8, dt=1e-3)
+    hit = int(np.flatnonzero(sol.P_N[:, 0])[-1])
+    flight = sol.stats.newton_iterations[hit:]
+    assert len(flight) > 300
+    assert flight[100:].sum() == 0
+    assert flight[:2].sum() > 0  # the control: a contact does cost
+
+
 def test_rho_inf_is_checked():
     with pytest.raises(ValueError, match=r"rho_inf=1\.5"):
         ss.GeneralizedAlpha(1.5)

@@ -230,3 +230,12 @@ def test_located_impacts_of_a_super_ball_are_those_of_the_closed_form(case):
     assert after == pytest.approx(b.reference["u_after"][:3], abs=1e-9)
     dull = super_ball.impacts(dataclasses.replace(b.system, e_F=0.0, mu=1.0), b.q0, b.u0)
     assert np.abs(after - dull["u_after"][:3]).max() > 0.1
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_a_constraint_without_terms_at_the_start_is_solved(stages):
+    """The blade points along x and nothing moves along y: a row that is the sum of nothing says nothing about round-off."""
+    b = ss.benchmarks.load("knife-edge")
+    sol = ss.simulate(b.system, ss.LobattoIIIC(stages), b.q0, b.u0, t1=b.t1, dt=b.dt)
+    off = np.abs(sol.q - b.reference["exact"](b, sol.t)[0]).max()
+    assert off < (1e-2 if stages == 2 else 1e-6)

@@ -177,7 +177,8 @@ class GeneralizedAlpha(Method):
             if linear.k_q is not None:
                 cancelled += jnp.abs(linear.k_q) @ jnp.abs(q_guess)
             problem = dataclasses.replace(problem, linear=linear, cancelled=cancelled)
-        kah, P = before_q + c_q * memory.la, before_u + c_u * memory.la
+        # An open contact has no percussion at all: what is left of its auxiliary force is made up for.
+        kah, P = (jnp.where(memory.la == 0.0, 0.0, b + c * memory.la) for b, c in ((before_q, c_q), (before_u, c_u)))
         y = jnp.concatenate([kah[dynamics.rows.gaps], P, memory.la])
         out = self.solver.solve(problem, jnp.concatenate([q_guess, u_guess, memory.a]), y, 0)
         q1, u1, a1 = problem.split_motion(out.x)

@@ -54,7 +54,11 @@ class Memory(NamedTuple):
 
 def start(dynamics: Dynamics, t, q, u, dt) -> Memory:
     now = Situation.of(dynamics, t, q, u)
-    scales = now.at.scales(jnp.abs(u) + dt * jnp.abs(now.k))
+    moving = jnp.abs(u) + dt * jnp.abs(now.k)
+    scales = now.at.scales(moving)
+    if dynamics.rows.gamma:  # the blade of a skate turns: what has no terms at first may have some at the end
+        ahead = Directions.at(dynamics, t + dt, q + dt * dynamics.q_dot(t, q, u)).scales(moving)
+        scales = scales._replace(speed=jnp.maximum(scales.speed, ahead.speed))
     return Memory(jnp.zeros(dynamics.n_y), scales, now.at.velocities(u), Contacts.at_start(dynamics, t, q, u))
 
 

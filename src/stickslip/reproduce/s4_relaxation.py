@@ -144,7 +144,7 @@ class PushedForwards(Pushed):
 ELEMENTS = {
     "symmetric: dry friction": (-2.0, 2.0),
     "a slip clutch": (-1.0, 3.0),
-    "prestressed": (1.0, 3.0),
+    "prestressed": (0.5, 2.0),
     "a freewheel": (0.0, math.inf),
 }
 
