@@ -22,11 +22,11 @@ import numpy as np
 
 import stickslip as ss
 from stickslip.derive import Directions
-from stickslip.laws import StackedLaws
 from stickslip.methods import by_name
 from stickslip.results import RESULTS
 from stickslip.rows import Layout, StageLayout
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
+from stickslip.stacked import StackedLaws
 
 NU, N = 6, 4
 LAWS = StackedLaws.of([ss.Contact(friction=ss.Coulomb(1.0, dim=2))] * N)

@@ -6,6 +6,7 @@ import pytest
 
 import stickslip as ss
 from stickslip.derive import Dynamics
+from stickslip.methods.spatial_friction import no_modes
 from stickslip.solvers.proximal import with_proximal
 
 GIVEN = (0.1, 0.5, 1.0, (0.1, 2.0), "method", "contracting")  # S0 has 0.1, S1 0.5 and 1
@@ -66,14 +67,8 @@ def stage(dt, system):
             return super().solve(problem, x, y, number)
 
     method = ss.RadauIIA(1, solver=Spy())
-    method.trial(dynamics, 0.0, dt, dt, q, u, method.init(dynamics, 0.0, q, u, dt), _no_modes(dynamics))
+    method.trial(dynamics, 0.0, dt, dt, q, u, method.init(dynamics, 0.0, q, u, dt), no_modes(dynamics))
     return found[0]
-
-
-def _no_modes(dynamics):
-    from stickslip.methods.spatial_friction import no_modes
-
-    return no_modes(dynamics)
 
 
 @pytest.mark.parametrize("dt", [1e-3, 1e-2, 1e-1])

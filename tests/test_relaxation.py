@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import stickslip as ss
 from stickslip.derive import Directions
-from stickslip.laws import StackedLaws
 from stickslip.rows import Layout, StageLayout
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
+from stickslip.stacked import StackedLaws
 from test_solvers import problem
 
 FCLIB = Path(__file__).parents[2] / "shared" / "fclib"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stickslip as ss
-from stickslip.laws import StackedLaws
 from stickslip.sets import Balls, NonPositive
+from stickslip.stacked import StackedLaws
 
 finite = st.floats(-10, 10, allow_nan=False, width=64)
 

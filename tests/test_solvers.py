@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import stickslip as ss
 from stickslip.derive import Directions
-from stickslip.laws import StackedLaws
 from stickslip.linalg import basic_solution, eliminate, solve, spd_solve
 from stickslip.rows import Layout, StageLayout
 from stickslip.solvers import Inclusions, ProxParameters, VelocityProblem
+from stickslip.stacked import StackedLaws
 
 
 def problem(W, M, u_free, c, mu, n_contacts, bilateral=0, dim=1):

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 
 import stickslip as ss
-from stickslip.laws import StackedLaws
+from stickslip.stacked import StackedLaws
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

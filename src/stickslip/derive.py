@@ -19,10 +19,10 @@ from jax.extend.core import Literal
 from jaxtyping import Array, Float
 
 from .captured import captured
-from .laws import StackedLaws
 from .linalg import columns, matmul, spd_solve
 from .rows import Layout, Rows
 from .scales import CLOSED, ROUND_OFF, START, Scales
+from .stacked import StackedLaws
 from .system import LagrangianSystem, System
 from .trees import held
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .laws import StackedLaws
+from .stacked import StackedLaws
 
 if TYPE_CHECKING:
     from pandas import DataFrame

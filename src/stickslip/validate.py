@@ -17,9 +17,10 @@ from jaxtyping import Array
 
 from .contract import returned
 from .derive import Directions, Dynamics, Situation
-from .laws import Contact, FrictionElement, StackedLaws, unchecked
+from .laws import Contact, FrictionElement, unchecked
 from .linalg import spd_solve
 from .scales import START
+from .stacked import StackedLaws
 from .system import Label, LagrangianSystem, System
 
 

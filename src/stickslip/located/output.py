@@ -12,10 +12,10 @@ from ..captured import captured
 from ..dataset import interactions
 from ..derive import Dynamics
 from ..events import collected, sources
-from ..laws import StackedLaws
 from ..methods.base import Method
 from ..methods.given_modes import GivenModes, instant
 from ..solution import Solution, Stats, between
+from ..stacked import StackedLaws
 from ..system import System
 from ..validate import Labels
 from . import dense

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..derive import Directions, Dynamics
-from ..laws import ActiveSet
 from ..linalg import matmul
 from ..results import RESULTS, first_failure
 from ..rows import StageLayout
 from ..scales import Scales
 from ..solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
+from ..stacked import ActiveSet
 from ..trees import held
 
 

@@ -36,11 +36,11 @@ from jaxtyping import Array
 
 from ..derive import Directions, Situation
 from ..initial import acceleration_level, contact_state
-from ..laws import ActiveSet
 from ..results import RESULTS
 from ..rows import LevelLayout
 from ..scales import Scales
 from ..solvers import ProxParameters, Solver
+from ..stacked import ActiveSet
 from .base import Method, Step, default_solver, restitution
 from .generalized_alpha_laws import Levels, Motion, level_scales, on_all_levels
 from .spatial_friction import (

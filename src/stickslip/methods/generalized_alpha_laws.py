@@ -15,11 +15,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..derive import Dynamics
-from ..laws import ActiveSet, StackedLaws
 from ..linalg import Eliminated, columns, eliminate, matmul, solve
 from ..scales import Scales
 from ..sets import Balls, NonPositive
 from ..solvers import Inclusions, Problem
+from ..stacked import ActiveSet, StackedLaws
 
 
 def on_all_levels(laws: StackedLaws) -> StackedLaws:

@@ -21,12 +21,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..derive import Directions, Dynamics
-from ..laws import ActiveSet
 from ..linalg import eliminate, matmul, solve
 from ..results import RESULTS
 from ..rows import StageLayout
 from ..sets import Balls
 from ..solvers import Inclusions, SemismoothNewton, Solve
+from ..stacked import ActiveSet
 from ..trees import held, pick
 from .spatial_friction import Modes, StagewiseInclusions
 from .stages import MotionInverse, Stages, each, levers, stage_inclusions

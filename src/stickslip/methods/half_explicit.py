@@ -33,15 +33,14 @@ from jaxtyping import Array, Float
 from ..derive import Directions, Dynamics
 from ..solvers import Inclusions, Problem, Solve, Solver
 from ..tableaus import ButcherTableau, half_explicit
-from .base import Method, Step, default_solver, impact_problem, percussion_slack
-from .projected import Memory, start
+from .base import Method, Step, default_solver
+from .projected import project, start
 from .spatial_friction import (
     Friction,
     Modes,
     Outcome,
     StagewiseInclusions,
     checked_friction,
-    contacts_after,
     judged,
     settle,
 )
@@ -130,7 +129,6 @@ class HalfExplicit(Method):
         tableau, s = self.tableau, self.stages
         rows, c = np.vstack([tableau.A, tableau.b]), np.append(tableau.c, 1.0)
         A, tau = jnp.asarray(rows), t + jnp.asarray(c) * dt
-        laws = dynamics.laws
 
         def stage(at: _Sweep, i: Array) -> tuple[_Sweep, tuple[Solve, Array]]:
             """(1)-(3); i counts from zero."""
@@ -161,27 +159,16 @@ class HalfExplicit(Method):
         last, (outs, slips) = jax.lax.scan(stage, _Sweep(dQ, dU, dPi, q, Q_2, u), jnp.arange(s - 1))
         solves = [jax.tree.map(lambda x, i=i: x[i], outs) for i in range(s - 1)]
         # (4): what stage s would add comes with the projection
-        q1, P = dynamics.normalize(last.Q_next), A[s] @ last.dPi
-        k = dynamics.k(tau[s - 1], last.Q, last.U)
-        u_free = u + A[s] @ last.dU + float(tableau.b[-1]) * dt * k
-        end = Directions.at(dynamics, t1, q1)
-        slip = dynamics.split(end.velocities(last.U)).F
-        closed = solves[-1].active.normal
-        impact = impact_problem(
-            dynamics, end, u_free, memory.gamma, closed, P, dt,
-            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), float(tableau.b[-1]) * dt, slip),
-            memory.scales.speed,
-        )  # fmt: skip
-        second = self.solver.solve(impact, u_free, float(tableau.b[-1]) * dt * memory.P, s - 1)
-        u1, P1 = second.x, P + second.y
-        contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, P1, second.tolerance)
-        gamma = end.velocities(u1)
-        after = Memory(P1 / dt, end.scales_after(u1, u, P1), gamma, contacts)
-        step = Step(q1, u1, P1, after, (*solves, second))
-        dPi_N = dynamics.split(jnp.concatenate([last.dPi[:-1], second.y[None]])).N
-        gamma_F = jnp.concatenate([slips, slip[None], dynamics.split(gamma).F[None]])
-        closed = jnp.all(outs.active.normal, axis=0) & second.active.normal if laws.n_N else closed
+        q1, P, b_s = dynamics.normalize(last.Q_next), A[s] @ last.dPi, float(tableau.b[-1])
+        u_free = u + A[s] @ last.dU + b_s * dt * dynamics.k(tau[s - 1], last.Q, last.U)
         worst = solves[-1]._replace(tolerance=jnp.max(outs.tolerance, axis=0))
-        slack = percussion_slack(dynamics, end.G, dt, worst, second)
+        u1, P, after, (second,), slack = project(
+            self.solver, dynamics, t1, dt, u, q1, u_free, P, worst.active, worst, memory, modes, True, s - 1,
+            rest=b_s * dt, sliding=last.U,
+        )  # fmt: skip
+        step = Step(q1, u1, P, after, (*solves, second))
+        dPi_N = dynamics.split(jnp.concatenate([last.dPi[:-1], second.y[None]])).N
+        gamma_F = jnp.stack([*slips, dynamics.gamma_F(t1, q1, last.U), dynamics.split(after.gamma).F])
+        closed = jnp.all(outs.active.normal, axis=0) & second.active.normal
         gain = float(1.0 / np.abs(np.diag(rows, -1)[: s - 1]).min() ** 2)
         return judged(step, dynamics, modes, memory, closed, dPi_N, gamma_F, dt, slack, gain)

@@ -16,7 +16,7 @@ Measured on bilateral constraints and on persistent contact with friction: Radau
 for the smooth case U. M. Ascher, L. R. Petzold, SIAM J. Numer. Anal. 28 (1991), doi:10.1137/0728059.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -24,9 +24,9 @@ import numpy as np
 from jaxtyping import Array
 
 from ..derive import Directions, Dynamics, Situation
-from ..laws import ActiveSet
 from ..scales import Scales
 from ..solvers import Solve, Solver
+from ..stacked import ActiveSet
 from ..tableaus import ButcherTableau, lobatto_iiic, radau_iia
 from .base import Method, Step, default_solver, impact_problem, percussion_slack
 from .spatial_friction import (
@@ -64,24 +64,25 @@ def start(dynamics: Dynamics, t, q, u, dt) -> Memory:
 
 def project(
     solver: Solver, dynamics: Dynamics, t1, dt, u, q1, u1, P, last: ActiveSet, stages: Solve, memory: Memory, modes: Modes,
-    projected: bool, number: int,
+    projected: bool, number: int, rest: Any = 0.0, sliding: Array | None = None,
 ) -> tuple[Array, Array, Memory, tuple[Solve, ...], Array]:  # fmt: skip
     """Stage 2: u+ and Dpi+ from U_s and DPi_s; without projection only what the next step must know.
 
     ``last``: the active set of the last stage; ``number``: of this solve in the step. Also by how much percussions may be
-    off.
+    off. A method whose last stage has no percussion of its own leaves the ``rest`` of the step to the projection, with the
+    velocity ``sliding`` of that stage.
     """
     end = Directions.at(dynamics, t1, q1)
     solves: tuple[Solve, ...] = ()
     active, allowed = last, dynamics.rows.worst(stages.tolerance)
     if projected:
-        # A slipping ball is projected along its slip direction, so that constant reservoirs add nothing.
-        _, _, _, slip = dynamics.split(end.velocities(u1))
+        # A slipping ball is projected along its slip direction, so that constant reservoirs add no more than the rest.
+        _, _, _, slip = dynamics.split(end.velocities(u1 if sliding is None else sliding))
         impact = impact_problem(
             dynamics, end, u1, memory.gamma, active.normal, P, dt,
-            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), 0.0, slip), memory.scales.speed,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), rest, slip), memory.scales.speed,
         )  # fmt: skip
-        out = solver.solve(impact, u1, jnp.zeros_like(P), number)
+        out = solver.solve(impact, u1, rest * memory.P, number)
         u1, P, active, solves, allowed = out.x, P + out.y, out.active, (out,), out.tolerance
     contacts = contacts_after(dynamics, modes, memory, active, end, u1, P, allowed)
     slack = percussion_slack(dynamics, end.G, dt, stages, solves[0] if solves else None)

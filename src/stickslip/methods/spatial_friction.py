@@ -26,11 +26,11 @@ from jaxtyping import Array, Bool, Float, Int
 from ..captured import captured
 from ..derive import Directions, Dynamics
 from ..initial import contact_state
-from ..laws import ActiveSet
 from ..linalg import matmul, solve
 from ..results import RESULTS
 from ..scales import QUIET
 from ..solvers import Inclusions, Recorded
+from ..stacked import ActiveSet
 from ..trees import blank, held
 from .base import Method, Step, result_of, with_solver
 

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..laws import ActiveSet
 from ..linalg import solve
 from ..results import RESULTS
+from ..stacked import ActiveSet
 from .problem import Problem, Solve
 
 

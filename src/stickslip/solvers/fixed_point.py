@@ -13,7 +13,7 @@ from ..results import RESULTS, unless
 from .base import Solver
 from .newton import evaluate, scaling, tolerance
 from .problem import Problem, ProxParameters, Solve
-from .proximal import checked_proximal, estimated
+from .proximal import as_factors, checked_proximal, estimated
 
 
 class _State(NamedTuple):
@@ -61,7 +61,7 @@ class FixedPoint(Solver):
     max_iterations: int = eqx.field(default=20_000, static=True)
     relaxation: float = 1.0
     max_newton_iterations: int = eqx.field(default=30, static=True)
-    proximal: Any = eqx.field(default="contracting", static=True)
+    proximal: Any = eqx.field(default="contracting", static=True, converter=as_factors)
 
     def __check_init__(self):
         checked_proximal(self)

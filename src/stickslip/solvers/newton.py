@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from ..laws import ActiveSet
 from ..results import RESULTS, unless
+from ..stacked import ActiveSet
 from ..trees import Traced, blank
 from .base import Solver
 from .problem import Anchor, Point, Problem, Solve
-from .proximal import checked_proximal, with_proximal
+from .proximal import as_factors, checked_proximal, with_proximal
 
 # Squared, like the error: a Newton method that does not come closer any more, this near to its tolerance,
 # with its active set settled and a regular matrix, has met round-off that `Problem.sizes` did not foresee
@@ -104,7 +104,9 @@ class SemismoothNewton(Solver):
     atol: float = 1e-13
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20, static=True)
-    proximal: Any = eqx.field(default="diagonal", static=True)  # "diagonal", "method", "contracting", r or (r_N, r_F)
+    proximal: Any = eqx.field(
+        default="diagonal", static=True, converter=as_factors
+    )  # "diagonal", "method", "contracting", r or (r_N, r_F)
     skipped: Any = eqx.field(default=None, kw_only=True, repr=False)  # see `unless`
 
     def __check_init__(self):

@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ..laws import ActiveSet, StackedLaws
 from ..linalg import Eliminated, columns, eliminate
 from ..rows import Layout
 from ..scales import Scales
+from ..stacked import ActiveSet, StackedLaws
 
 
 class ProxParameters(NamedTuple):

@@ -27,8 +27,8 @@ def checked_proximal(solver: Any) -> None:
         if stated not in CHOICES:
             raise ValueError(f"{name}(proximal={stated!r}): proximal must be one of {', '.join(CHOICES)}, or numbers")
         return
-    numbers = stated if isinstance(stated, tuple | list) else (stated,)
-    if len(numbers) not in (1, 2) or not all(isinstance(r, Real) and math.isfinite(r) and float(r) > 0.0 for r in numbers):
+    numbers = stated if isinstance(stated, tuple) else (stated, stated)
+    if len(numbers) != 2 or not all(isinstance(r, Real) and math.isfinite(r) and float(r) > 0.0 for r in numbers):
         raise ValueError(f"{name}(proximal={stated!r}): proximal must be a positive number, or two: r_N and r_F")
 
 
@@ -39,7 +39,7 @@ def estimated(problem: Problem, stated: Any, J: Array) -> ProxParameters:
         if stated == "diagonal":
             return rho
         return inclusions.contracting(problem.in_units(J)) if stated == "contracting" else _by_method(inclusions, J)
-    r_N, r_F = stated if isinstance(stated, tuple | list) else (stated, stated)
+    r_N, r_F = stated if isinstance(stated, tuple) else (stated, stated)
     return ProxParameters(jnp.full_like(rho.N, r_N), jnp.full_like(rho.F, r_F))
 
 

@@ -91,7 +91,7 @@ class PJOR(Relaxation):
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=50_000, static=True)
     relaxation: Any = eqx.field(default=1.0, static=True, converter=as_factors)  # omega: one number, or one a law
-    proximal: Any = eqx.field(default="contracting", static=True)  # as in `ss.FixedPoint`
+    proximal: Any = eqx.field(default="contracting", static=True, converter=as_factors)  # as in `ss.FixedPoint`
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G
@@ -109,7 +109,7 @@ class PSOR(Relaxation):
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20_000, static=True)
     relaxation: Any = eqx.field(default=1.0, static=True, converter=as_factors)  # omega: one number, or one a law
-    proximal: Any = eqx.field(default="diagonal", static=True)  # as in `ss.FixedPoint`
+    proximal: Any = eqx.field(default="diagonal", static=True, converter=as_factors)  # as in `ss.FixedPoint`
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G
