@@ -4,6 +4,7 @@ Plotly draws; a page carries it and needs no network. What a mechanism looks lik
 (`stickslip.shapes`); without it the panels are shown alone: gaps and percussions, or coordinates where nothing can touch.
 """
 
+import abc
 import base64
 import dataclasses
 import html
@@ -17,10 +18,11 @@ import numpy as np
 
 from . import shapes
 from .dataset import all_labels, result_name
+from .extras import need_all
 from .files import writing
 from .laws import Contact
 from .overview import resting_force
-from .pages import render
+from .pages import NEEDED, render
 from .plot import COLORS
 
 LINES = 6  # more contacts than this are shown by their smallest gap and the sum of their percussions
@@ -30,44 +32,12 @@ ARROW = 0.18  # length of the longest, in sizes of the scene
 NAN = 65535
 
 
-class Animation:
+class Page(abc.ABC):
     """``save(path)`` writes a page that works offline; in a notebook it shows itself."""
 
-    def __init__(self, sol: Any, *, title: str = "", frames: int = 200, duration: float = 8.0):
-        if np.ndim(sol.t) != 1:
-            raise ValueError(f"animate shows one run, got a batch of shape {np.shape(sol.t)[:-1]}: index it first")
-        if frames < 2 or not (np.isfinite(duration) and duration > 0):
-            raise ValueError(f"animate(frames={frames}, duration={duration}): at least two frames, a positive duration")
-        self.sol, self.duration = _finite(sol.smooth(frames)), float(duration)
-        self.title = title or type(sol.system).__name__
-        self._rows = _spread(np.asarray(self.sol.t), frames)
-
-    def payload(self) -> dict[str, Any]:
-        """All that the page's player needs, ready for JSON."""
-        sol, rows = self.sol, self._rows
-        t = np.asarray(sol.t)[rows]
-        scene = _Scene(sol, rows) if hasattr(sol.system, "draw") else None
-        figure = _Figure(scene.dim if scene else 0)
-        if scene:
-            scene.put(figure)
-        _panels(figure, sol, t)
-        slower = self.duration / (t[-1] - t[0])
-        pace = f"{slower:.3g} times slower than life" if slower > 1 else f"{1 / slower:.3g} times faster than life"
-        return {
-            "data": figure.data,
-            "layout": figure.layout(),
-            "narrow": figure.layout(narrow=True),
-            "moving": figure.moving,
-            "t": _shorts(t),
-            "duration": self.duration,
-            "events": [] if sol.events is None else _ticks(sol.events, t),
-            "arrows": bool(scene and scene.contacts),
-            "pace": pace if abs(slower - 1) > 0.05 else "as fast as in life",
-        }
-
+    @abc.abstractmethod
     def html(self) -> str:
         """The whole page."""
-        return render("run.html", title=self.title, animation=self.payload(), facts=_facts(self.sol))
 
     def save(self, path: str | Path) -> Path:
         path = Path(path)
@@ -83,10 +53,57 @@ class Animation:
         return f'<iframe srcdoc="{page}" style="width:100%;height:620px;border:0"></iframe>'
 
 
+class Animation(Page):
+    """A run whose system draws itself."""
+
+    def __init__(self, sol: Any, *, title: str = "", frames: int = 200, duration: float = 8.0):
+        if np.ndim(sol.t) != 1:
+            raise ValueError(f"animate shows one run, got a batch of shape {np.shape(sol.t)[:-1]}: index it first")
+        if frames < 2 or not (np.isfinite(duration) and duration > 0):
+            raise ValueError(f"animate(frames={frames}, duration={duration}): at least two frames, a positive duration")
+        need_all(NEEDED, "sol.animate")
+        self.sol, self.duration = _finite(sol.smooth(frames)), float(duration)
+        self.title = title or type(sol.system).__name__
+        self._rows = _spread(np.asarray(self.sol.t), frames)
+
+    def payload(self) -> dict[str, Any]:
+        """All that the page's player needs, ready for JSON."""
+        sol, rows = self.sol, self._rows
+        t = np.asarray(sol.t)[rows]
+        scene = _Scene(sol, rows) if hasattr(sol.system, "draw") else None
+        figure = _Figure(scene.dim if scene else 0)
+        if scene:
+            scene.put(figure)
+        _panels(figure, sol, t)
+        return {
+            "data": figure.data,
+            "layout": figure.layout(),
+            "narrow": figure.layout(narrow=True),
+            "moving": figure.moving,
+            "t": _shorts(t),
+            "duration": self.duration,
+            "events": [] if sol.events is None else _ticks(sol.events, t),
+            "arrows": bool(scene and scene.contacts),
+            "pace": _pace(self.duration, t),
+        }
+
+    def html(self) -> str:
+        """The whole page."""
+        return render("run.html", title=self.title, animation=self.payload(), facts=_facts(self.sol))
+
+
 def _ticks(events: Any, t: np.ndarray) -> list[dict[str, Any]]:
     """Frames at which something happened, and what."""
     frames = np.clip(np.searchsorted(t, np.asarray(events.t)), 0, len(t) - 1)
     return [{"frame": int(k), "what": f"{e.kind} {e.name}".strip()} for k, e in zip(frames, events, strict=True)]
+
+
+def _pace(duration: float, t: np.ndarray) -> str:
+    """How fast a playback is, in words."""
+    slower = duration / (t[-1] - t[0])
+    if abs(slower - 1) <= 0.05:
+        return "as fast as in life"
+    return f"{slower:.3g} times slower than life" if slower > 1 else f"{1 / slower:.3g} times faster than life"
 
 
 def _facts(sol: Any) -> dict[str, str]:
@@ -268,16 +285,20 @@ class _Scene:
     def _put_forces(self, figure: _Figure, c: Any, longest: float) -> None:
         """Arrows: what acted on each contact since the frame before, so that no impact is missed between frames."""
         force = _forces(self.sol, c, self.rows)
-        size = np.linalg.norm(force, axis=-1)
-        acting = size > 1e-9 * size.max(initial=0.0)
-        usual = np.quantile(size[acting], 0.5) if acting.any() else 1.0
-        # A usual force is half of the longest arrow, an impact hits the end of the scale.
-        length = longest * (1.0 - np.exp(-0.7 * size / usual)) if usual > 0 else 0.0 * size
-        arrow = length[..., None] * force / np.where(size > 0, size, 1.0)[..., None]
+        acting, arrow = _scaled(force, longest)
         lines = np.where(acting[..., None, None], _arrows(c.at, arrow), np.nan)
         # Only as many arrows as ever act at once: of hundreds of candidates few do.
         lines = _first(lines, acting)
         self._put_line(figure, lines, line={"color": FORCE, "width": 3 if self.dim == 2 else 5})
+
+
+def _scaled(force: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which forces act, and their arrows: a usual force is half of the longest, an impact hits the end of the scale."""
+    size = np.linalg.norm(force, axis=-1)
+    acting = size > 1e-9 * size.max(initial=0.0)
+    usual = np.quantile(size[acting], 0.5) if acting.any() else 1.0
+    length = longest * (1.0 - np.exp(-0.7 * size / usual)) if usual > 0 else 0.0 * size
+    return acting, length[..., None] * force / np.where(size > 0, size, 1.0)[..., None]
 
 
 def _put_mesh(figure: _Figure, s: Any) -> None:
@@ -336,24 +357,28 @@ def _forces(sol: Any, c: Any, rows: np.ndarray) -> np.ndarray:
     return force / np.where(duration > 0, duration, 1.0)[:, None, None]
 
 
+def lines_of(sol: Any) -> dict[str, dict[str, np.ndarray]]:
+    """By title, two panels of lines over time: gaps and normal forces, or coordinates and velocities without contact."""
+    dt, n_N = np.asarray(sol.dt), np.shape(sol.P_N)[1]
+    N = np.asarray(sol.P_N) / np.where(dt > 0.0, dt, np.inf)[:, None]  # means over the steps, whatever their size
+    if not n_N:
+        return {"coordinates": _by_name(sol, "coordinate", sol.q), "velocities": _by_name(sol, "velocity", sol.u)}
+    if n_N > LINES:
+        smallest, total = np.asarray(sol.g_N()).min(axis=1), N.sum(axis=1)
+        return {"smallest gap in m": {"smallest gap": smallest}, "normal forces in N": {"sum of normal forces": total}}
+    names = [label.name for label in all_labels(sol)["contact"]]
+    return {
+        "gaps in m": dict(zip(names, np.asarray(sol.g_N()).T, strict=True)),
+        "normal forces in N": dict(zip(names, N.T, strict=True)),
+    }
+
+
 def _panels(figure: _Figure, sol: Any, t: np.ndarray) -> None:
     """Gaps above, contact forces below (coordinates and velocities where there is no contact), each with a cursor."""
-    time, dt = np.asarray(sol.t), np.asarray(sol.dt)
-    N = np.asarray(sol.P_N) / np.where(dt > 0.0, dt, np.inf)[:, None]  # means over the steps, whatever their size
-    n_N = np.shape(sol.P_N)[1]
-    if not n_N:
-        upper, lower = _by_name(sol, "coordinate", sol.q), _by_name(sol, "velocity", sol.u)
-        figure.titles = ["coordinates", "velocities"]
-    elif n_N > LINES:
-        upper = {"smallest gap": np.asarray(sol.g_N()).min(axis=1)}
-        lower = {"sum of normal forces": N.sum(axis=1)}
-        figure.titles = ["smallest gap in m", "normal forces in N"]
-    else:
-        names = [label.name for label in all_labels(sol)["contact"]]
-        upper = dict(zip(names, np.asarray(sol.g_N()).T, strict=True))
-        lower = dict(zip(names, N.T, strict=True))
-        figure.titles = ["gaps in m", "normal forces in N"]
-    for k, lines in enumerate((upper, lower), start=2):
+    time, n_N = np.asarray(sol.t), np.shape(sol.P_N)[1]
+    told = lines_of(sol)
+    figure.titles = list(told)
+    for k, lines in enumerate(told.values(), start=2):
         axes = {"xaxis": f"x{k}", "yaxis": f"y{k}", "type": "scatter", "mode": "lines", "legend": _legend(k)}
         for i, (name, y) in enumerate(lines.items()):
             keep = _telling(y)

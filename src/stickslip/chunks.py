@@ -31,14 +31,16 @@ class Run(NamedTuple):
     finished: Any  # state -> bool
     progress: Any  # state -> how far
     time: Any  # state -> time reached
+    crowded: bool = False  # see `Solver.crowded_try`
 
 
 def in_chunks(
     run: Run, method: Method, t0: float, bar: Meter, every: int = 1, check: bool = True
 ) -> tuple[Any, Any, Any, Any]:
     """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
-    thorough, method = method, with_solver(method, method.solver.first_try())
-    retry = type(thorough.solver) is not type(method.solver)
+    tried = method.solver.crowded_try() if run.crowded else method.solver.first_try()
+    thorough, method = method, with_solver(method, tried)
+    retry = thorough.solver is not method.solver and thorough.solver != method.solver
     with collecting_later():
         begun = run.start(method)
         ahead = Ahead(

@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 # Backends that are not installed are not worth a warning here.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-import typer
-from rich.console import Console
-from rich.table import Table
+from . import files, pages
+from .extras import need, need_all
+
+need_all({"typer": "cli", "rich": "cli"}, "stickslip on the command line")
+
+import typer  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
 
 if TYPE_CHECKING:
     from .solution import Solution
@@ -103,6 +108,23 @@ def summary(sol: "Solution", title: str) -> None:
     console.print(f"  u = {np.array2string(np.asarray(sol.u[-1]), precision=6)}", highlight=False)
 
 
+def check_files(plot: Path | None, html: Path | None, save: Path | None) -> None:
+    """Before the run: a name that cannot be written, or a package that is not there, is no reason to wait for it."""
+    asked = "stickslip run"
+    needed: dict[str, str] = {}
+    for option, file, suffixes, packages in (
+        ("--plot", plot, (".png", ".pdf", ".svg"), {"matplotlib": "plots"}),
+        ("--html", html, (".html",), pages.NEEDED),
+        ("--save", save, (".nc", ".npz"), {} if save is None or save.suffix == ".npz" else files.NEEDED),
+    ):
+        if file is None:
+            continue
+        if file.suffix not in suffixes:
+            raise fail(f"{option} {file}: the file must end in {' or '.join(suffixes)}")
+        asked, needed = f"{asked} {option}", needed | packages
+    need_all(needed, asked)
+
+
 @app.command()
 def run(
     name: Annotated[str, typer.Argument(help="a benchmark, see `stickslip list`")],
@@ -122,11 +144,7 @@ def run(
     from .results import RESULTS, SimulationError
     from .simulate import simulate
 
-    for option, file, suffixes in (
-        ("--plot", plot, (".png", ".pdf", ".svg")), ("--html", html, (".html",)), ("--save", save, (".nc", ".npz")),
-    ):  # fmt: skip
-        if file is not None and file.suffix not in suffixes:
-            raise fail(f"{option} {file}: the file must end in {' or '.join(suffixes)}")
+    check_files(plot, html, save)
     try:
         b = benchmarks.load(name, case)
         tolerances = rtol is not None or atol is not None
@@ -175,6 +193,8 @@ def convergence(
     from .methods import by_name
     from .results import SimulationError
 
+    if plot is not None:
+        need("matplotlib", "plots", "stickslip convergence --plot")
     try:
         counts = [int(n) for n in steps.split(",")]
     except ValueError:

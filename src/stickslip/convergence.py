@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .benchmarks import Benchmark
+from .extras import need
 from .methods import RadauIIA
 from .methods.base import Method, with_solver
 from .simulate import simulate
@@ -37,9 +38,7 @@ class Convergence:
         return np.log(error[:-1] / error[1:]) / np.log(self.dts[:-1] / self.dts[1:])
 
     def table(self, title: str = "") -> Any:
-        from rich.table import Table
-
-        table = Table(title=title or None)
+        table = need("rich.table", "cli", "the table of ss.convergence").Table(title=title or None)
         for column in ("method", "of", "order", *(f"{dt:.3g}" for dt in self.dts)):
             table.add_column(column, justify="left" if column == "method" else "right")
         for name, by_quantity in self.errors.items():
@@ -50,6 +49,7 @@ class Convergence:
 
     def plot(self, file: str | Path, title: str = "") -> None:
         """As S3 Figs. 4.3, 5.2 and 7.12."""
+        need("matplotlib", "plots", "the plot of ss.convergence")
         from .plot import convergence_plot
 
         convergence_plot(self, title, file)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .contact_states import STATES
 from .events import KINDS
+from .extras import need
 from .laws import (
     Contact,
     Coulomb,
@@ -76,9 +77,13 @@ VARIABLES = {
     "dt": _Variable(("t",), "the step that ends at t", "s"),
     "g_N": _Variable(("t", "contact"), "gaps", "m"),
     "energy": _Variable(("t",), "total energy", "J"),
+    "body_position": _Variable(("t", "body", "axis"), "positions of bodies of a scene", "m"),
+    "body_rotation": _Variable(("t", "body", "quaternion"), "their rotations, scalar first", "1"),
+    "body_velocity": _Variable(("t", "body", "axis"), "their velocities", "m/s"),
 }
 STATISTICS = tuple(field.name for field in dataclasses.fields(Stats))
-DERIVED = ("dt", "g_N", "energy", "state")
+OF_BODIES = ("body_position", "body_rotation", "body_velocity")
+DERIVED = ("dt", "g_N", "energy", "state", *OF_BODIES)
 EVENTS = ("event_t", "event_code", "event_source")
 
 
@@ -89,6 +94,7 @@ def dims_of(name: str, by_row: bool) -> tuple[str, ...]:
 
 def to_xarray(sol: Solution) -> "Dataset":
     """See `Solution.to_xarray`."""
+    need("xarray", "files", "sol.to_xarray")
     return dataset(sol, values_of(sol))
 
 
@@ -102,7 +108,19 @@ def values_of(sol: Solution) -> dict[str, Any]:
     statistics = {name: getattr(sol.stats, name) for name in STATISTICS}
     derived = {"dt": sol.dt, "g_N": sol.g_N(), "energy": sol.energy() if sol.has_energy else None}
     derived["state"] = sol.state_code().astype(np.int8) if sol.P_N.shape[1] + sol.P_F.shape[1] else None
+    derived |= dict(zip(OF_BODIES, _of_bodies(sol), strict=False))
     return {name: value for name, value in (own | statistics | derived).items() if value is not None}
+
+
+def _of_bodies(sol: Solution) -> tuple[Any, ...]:
+    """Where the bodies of a scene are; of other systems nobody knows what a body is."""
+    if isinstance(sol.system, RecordedSystem):
+        return tuple(sol.system.rows.get(name) for name in OF_BODIES)
+    if not hasattr(type(sol.system), "body_poses"):
+        return ()
+    from .scene.views import body_poses
+
+    return sol._rows(body_poses, "t", "q", "u")
 
 
 def dataset(sol: Solution, values: dict[str, Any]) -> "Dataset":
@@ -158,6 +176,9 @@ def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
         labels["event"] = tuple(Label(f"{e.kind} {e.name}".strip()) for e in sol.events)
     labels["friction"] = tuple(_friction_labels(system, known.contacts))
     labels["interaction"] = tuple(Label(name) for name in interactions(system, known.contacts))
+    if hasattr(type(system), "body_poses"):
+        labels["body"] = tuple(Label(name) for name in system.frames.names)  # type: ignore[attr-defined]
+        labels["axis"], labels["quaternion"] = (tuple(map(Label, letters)) for letters in ("xyz", "wxyz"))
     if sol.modes is not None:
         reservoirs = range(sol.modes.shape[1] - n_N)
         labels["law"] = (*(Label(c.name) for c in known.contacts), *(Label(f"friction {i}") for i in reservoirs))

@@ -2,15 +2,19 @@
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 
 from . import benchmarks, plot
+from .extras import need_all
 from .methods import REGISTRY, RadauIIA
+from .pages import NEEDED
 from .simulate import simulate
 from .solution import Solution
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def ball_error(sol: Solution, b: benchmarks.Benchmark) -> str:
@@ -44,7 +48,7 @@ def timed(b: benchmarks.Benchmark, method: str, times: int) -> tuple[Solution, f
     return sol, time.perf_counter() - began
 
 
-def row(name: str, method: str, console: Console) -> Solution:
+def row(name: str, method: str, console: "Console") -> Solution:
     b = benchmarks.load(name)
     with console.status(f"{name} with {method}"):
         sol, first = timed(b, method, 1)
@@ -68,8 +72,9 @@ def draw(name: str, solutions: dict[str, Solution], path: Path) -> None:
         plot.tippedisk(solutions["rattle"], benchmarks.load(name), path)
 
 
-def run(out: Path, console: Console) -> None:
+def run(out: Path, console: "Console") -> None:
     """Whoever watches sees something at once, also through a pipe."""
+    need_all({"matplotlib": "plots", **NEEDED}, "stickslip demo")
 
     def say(line: str) -> None:
         console.print(line, highlight=False, soft_wrap=True)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from .extras import need
 from .stacked import StackedLaws
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ class Events(eqx.Module):
         return self[np.asarray(self.code) == KINDS.index(kind)]
 
     def to_pandas(self) -> "DataFrame":
-        import pandas as pd
-
+        pd = need("pandas", "files", "sol.events.to_pandas")
         return pd.DataFrame(list(self), columns=Event._fields)
 
     def __repr__(self) -> str:

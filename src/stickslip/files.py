@@ -26,6 +26,7 @@ import numpy as np
 
 from .dataset import DERIVED, EVENTS, STATISTICS, VARIABLES, all_labels, dataset, dims_of, result_name, values_of
 from .events import Events
+from .extras import need_all
 from .methods.base import Method
 from .results import RESULTS
 from .serialize import RecordedMethod, RecordedSystem, describe, difference, rebuild, rebuildable, short
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 FORMAT = 2  # 1: what is "modes" now was called "state"
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEADER = 96  # bytes of HDF5's superblock
+NEEDED = {"xarray": "files", "h5netcdf": "files", "h5py": "files"}
 
 
 class FileError(ValueError):
@@ -55,6 +57,7 @@ def save(sol: Solution, path: str | os.PathLike) -> None:
         with writing(path) as part, part.open("wb") as file:
             np.savez_compressed(file, **arrays)
         return
+    need_all(NEEDED, f"sol.save of {path}")
     data = _with_record(sol)
     with writing(path) as part:
         data.to_netcdf(part, engine="h5netcdf", encoding=_encoding(data))
@@ -187,9 +190,6 @@ def load(path: str | os.PathLike, system: System | None = None, method: Method |
 
 def _read(path: Path) -> "Dataset":
     """All of a file, if it is one of ours."""
-    import h5py
-    import xarray as xr
-
     if not path.is_file():
         raise FileError(f"{path} is not a file")
     with path.open("rb") as file:
@@ -198,6 +198,7 @@ def _read(path: Path) -> "Dataset":
         raise FileError(f"{path} is empty")
     if start != SIGNATURE[: len(start)]:
         raise FileError(f"{path} is not a netCDF-4 file: it does not start as HDF5 does")
+    xr, _, h5py = need_all(NEEDED, f"ss.load of {path}")
     try:
         with h5py.File(path, "r") as file:
             found = file.attrs.get("stickslip_format")

@@ -105,7 +105,7 @@ def _initial_state(system: System, t, q: Array, u: Array, key: str) -> tuple[Ini
 def initial_state(system: System, q0: Any, u0: Any, t0: float = 0.0) -> InitialState:
     """Consistent accelerations and constraint forces of a start; refuses a start that violates a constraint."""
     system = as_parameters(system)
-    q0, u0, traced = checked_vectors(system, t0, q0, u0)
+    q0, u0, traced, _ = checked_vectors(system, t0, q0, u0)
     state, values = _initial_state(system, np.asarray(float(t0)), q0, u0, captured(system))
     if traced:
         return state

@@ -8,6 +8,7 @@ import numpy as np
 
 from .contact_states import STATES
 from .dataset import all_labels
+from .extras import need
 from .located.output import forces_between
 from .plot import COLORS, axes, finish
 from .serialize import RecordedSystem
@@ -41,6 +42,7 @@ class _Run(NamedTuple):
 def overview(sol: Solution, title: str, file: str | Path | None, panels: Any = None, contacts: Any = None) -> Any:
     if file is not None and Path(file).suffix not in SUFFIXES:
         raise ValueError(f"{file}: the name must end in .png, .pdf or .svg")
+    need("matplotlib", "plots", "sol.plot")
     labels = all_labels(sol)
     laws = _chosen_laws(labels, contacts)
     owners = [label.name for label in labels["interaction"]]

@@ -9,6 +9,7 @@ import numpy as np
 from . import shapes
 from .benchmarks import Benchmark
 from .benchmarks.bouncing_ball import exact_gap
+from .extras import need
 from .files import writing
 from .rigid import inclinations
 from .solution import Solution
@@ -23,7 +24,7 @@ def axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tupl
 
     Without pyplot: neither its state nor its backend is anybody's but the user's. The style holds until `finish`.
     """
-    import matplotlib as mpl
+    mpl = need("matplotlib", "plots", "a picture")
     from cycler import cycler
     from matplotlib.figure import Figure
 

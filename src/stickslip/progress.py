@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from .extras import MissingExtra, need_all
+
 PATIENCE = 1.0  # seconds before a bar appears
 
 
@@ -20,15 +22,14 @@ class Silent:
 
 class Bar:
     def __init__(self, total: int, unit: str, stays: bool):
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
+        needed = {"rich.console": "cli", "rich.progress": "cli"}
+        console, rich = need_all(needed, "simulate(progress=True)")
         self._began = time.perf_counter()
-        self.progress = Progress(
-            TextColumn("{task.completed}/{task.total} " + unit),
-            BarColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
+        self.progress = rich.Progress(
+            rich.TextColumn("{task.completed}/{task.total} " + unit),
+            rich.BarColumn(),
+            rich.TimeRemainingColumn(),
+            console=console.Console(stderr=True),
             transient=not stays,
         )
         self._task = self.progress.add_task(unit, total=total)
@@ -41,13 +42,25 @@ class Bar:
         self.progress.update(self._task, completed=done)
 
 
+def _bar(wanted: bool | None, total: int, unit: str) -> Bar | None:
+    """A bar that nobody asked for is not worth an error."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        return None
+    try:
+        return Bar(total, unit, stays=bool(wanted))
+    except MissingExtra:
+        if wanted:
+            raise
+        return None
+
+
 @contextmanager
 def meter(wanted: bool | None, total: int, unit: str) -> Iterator[Meter]:
     """``wanted``: True or False, or None for "on a terminal"."""
-    if not (sys.stderr.isatty() if wanted is None else wanted):
+    bar = _bar(wanted, total, unit)
+    if bar is None:
         yield Silent()
         return
-    bar = Bar(total, unit, stays=bool(wanted))
     try:
         yield bar
     finally:

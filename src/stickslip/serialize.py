@@ -50,6 +50,8 @@ def describe(x: Any) -> Any:
         out = {"dict": {key: describe(v) for key, v in x.items()}}
     elif isinstance(x, RecordedSystem | RecordedMethod):
         out = json.loads(x.description)
+    elif isinstance(x, tuple) and hasattr(x, "_fields"):
+        out = {"class": name, "fields": {key: describe(v) for key, v in zip(x._fields, x, strict=True)}}
     elif isinstance(x, eqx.Module):
         out = {"class": name, "fields": {f.name: describe(getattr(x, f.name)) for f in dataclasses.fields(x)}}
     return out
@@ -90,7 +92,8 @@ def _class(name: str) -> type:
     with contextlib.suppress(ImportError):
         importlib.import_module(module)
     found = getattr(sys.modules.get(module), qualname, None)
-    if not (isinstance(found, type) and issubclass(found, eqx.Module) and found.__module__ == module):
+    ours = isinstance(found, type) and (issubclass(found, eqx.Module) or hasattr(found, "_fields"))
+    if not (ours and found is not None and found.__module__ == module):
         raise ValueError(f"{name} is not a class of this {PACKAGE}")
     return found
 

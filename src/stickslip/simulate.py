@@ -97,16 +97,16 @@ def simulate(
     _check_steps(method, dt, stepsize, located)
     check_times(t0, t1, 1.0 if dt is None else dt)
     _check_counts(max_steps, save_every, stepsize)
-    q, u, traced = checked_vectors(system, t0, q0, u0, (method, stepsize))
+    q, u, traced, crowded = checked_vectors(system, t0, q0, u0, (method, stepsize))
     times = float(t0), float(t1)
     with explaining():
         if located is not None:
-            return run_located(system, method, located, times, q, u, traced, progress, max_steps, throw)
+            return run_located(system, method, located, times, q, u, traced, crowded, progress, max_steps, throw)
         if stepsize is not None:
-            out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, progress, max_steps)
+            out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, crowded, progress, max_steps)
         else:
             assert dt is not None
-            out = _fixed_steps(system, method, float(dt), times, q, u, traced, progress, max_steps, int(save_every))
+            out = _fixed_steps(system, method, float(dt), times, q, u, traced, crowded, progress, max_steps, int(save_every))
     sol = _solution(system, method, q, u, out, t0, jnp if traced else np)
     if not traced and throw and not succeeded(out.result) and out.result != RESULTS.interrupted:
         raise SimulationError(_explain(out, sol, t1), sol)
@@ -167,7 +167,7 @@ def _check_counts(max_steps: Any, save_every: Any, stepsize: SwitchingPoints | N
 
 
 def _fixed_steps(
-    system, method, dt: float, times, q, u, traced: bool, progress, max_steps: int | None, every: int
+    system, method, dt: float, times, q, u, traced: bool, crowded: bool, progress, max_steps: int | None, every: int
 ) -> _Outcome:
     t0, t1 = times
     key = captured(system, method)
@@ -193,6 +193,7 @@ def _fixed_steps(
             lambda c: int(c.k) >= wanted,
             lambda c: int(c.k),
             lambda c: float(clock.t(c.k)),
+            crowded,
         )
         with meter(progress, n, "steps") as bar:
             state, rows, result, first = in_chunks(run, method, t0, bar, every)
@@ -206,7 +207,9 @@ def _fixed_steps(
     return _Outcome(t, rows, first, result, state.rows, dt, steps)
 
 
-def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress, max_steps: int | None) -> _Outcome:
+def _adjusted_steps(
+    system, method, control, times, q, u, traced: bool, crowded: bool, progress, max_steps: int | None
+) -> _Outcome:
     t0, t1 = np.asarray(times[0]), np.asarray(times[1])
     key = captured(system, method)
     if traced:
@@ -228,6 +231,7 @@ def _adjusted_steps(system, method, control, times, q, u, traced: bool, progress
         lambda c: bool(c.finished) or (max_steps is not None and int(c.k) >= max_steps),
         lambda c: int(1000 * (float(c.accepted.t_E) - times[0]) / (times[1] - times[0])),
         lambda c: float(c.accepted.t_E),
+        crowded,
     )
     with meter(progress, 1000, "thousandths") as bar:
         state, kept, result, first = in_chunks(run, method, times[0], bar)

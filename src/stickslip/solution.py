@@ -115,8 +115,12 @@ class Solution(eqx.Module):
         """Whether there are leading axes."""
         return np.ndim(self.t) > 1
 
-    def __getitem__(self, i: Any) -> "Solution":
-        """One run, or some, of a batch."""
+    def __getitem__(self, i: Any) -> Any:
+        """One run, or some, of a batch; by name, a body, a joint or a contact of a scene."""
+        if isinstance(i, str) or (isinstance(i, tuple) and i and all(isinstance(name, str) for name in i)):
+            from .scene.views import named
+
+            return named(self, i)
         if not self.is_batch:
             raise TypeError("sol[i] takes a run out of a batch, and this is a single run: rows are sol.q[i], sol.u[i], ...")
         return jax.tree.map(lambda a: a[i], self)
@@ -321,12 +325,15 @@ class Solution(eqx.Module):
     def animate(self, path: Any = None, *, title: str = "", frames: int = 200, duration: float = 8.0) -> Any:
         """A page to play, pause and scrub, written to ``path`` (.html) if one is given; it needs no network.
 
-        The mechanism appears as its system's ``draw(t, q)`` says, see `stickslip.shapes`. ``duration`` is that of the
-        playback in seconds.
+        The mechanism appears as its system's ``draw(t, q)`` says, see `stickslip.shapes`; a scene knows its shapes.
+        ``duration`` is that of the playback in seconds.
         """
         from .animation import Animation
 
-        animation = Animation(self._single("animate"), title=title, frames=frames, duration=duration)
+        kind: Any = Animation
+        if hasattr(type(self.system), "body_poses"):
+            from .scene.picture import SceneAnimation as kind
+        animation = kind(self._single("animate"), title=title, frames=frames, duration=duration)
         if path is not None:
             animation.save(path)
         return animation

@@ -101,9 +101,10 @@ def _content(x: Any, module: str) -> str:
 _modules: list[str] = []
 
 
-def know_modules() -> None:
-    """Those that are there once the package is imported: what comes later takes no part in a step."""
-    _modules[:] = sorted(name for name in sys.modules if name.startswith(f"{__package__}."))
+def know_modules(of: str = "") -> None:
+    """Those that are there once the package, or a part ``of`` it, is imported: what comes later takes no part in a step."""
+    found = {name for name in sys.modules if name.startswith(f"{__package__}.{of}")}
+    _modules[:] = sorted(found.union(_modules))
 
 
 def _tracing() -> str:

@@ -372,14 +372,17 @@ def start_is_consistent(v: dict[str, Any]) -> Array:
     return ok & jnp.all(jnp.array([jnp.all(jnp.isfinite(value)) for value in jax.tree.leaves(v)]))
 
 
-def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Array, Array, bool]:
-    """q0 and u0 as vectors, and whether anything is traced; shapes are checked, values by `check_start`."""
+CROWDED = 2  # contact rows per velocity from which on contacts are expected to be redundant
+
+
+def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Array, Array, bool, bool]:
+    """q0 and u0 as vectors, whether anything is traced, and whether contacts crowd; values are checked by `check_start`."""
     traced = is_traced(system, q0, u0, method)
     q, u = _vector("q0", q0), _vector("u0", u0)
     laws = _checked_laws(system)
     _check_shapes(system, laws, np.asarray(float(t0)), q, u)
     Labels.of(system, q.shape[0], u.shape[0], laws.n_N)
-    return q, u, traced
+    return q, u, traced, laws.n_N + laws.n_F >= CROWDED * u.shape[0]
 
 
 def friction_owners(system: System) -> list[str]:

@@ -21,7 +21,7 @@ from ..system import System
 from ..validate import is_count
 from .state import Control, Row
 
-PRINTED_STEPS = 20  # at most, where modes cannot be decided
+PRINTED_STEPS = 60  # at most, where modes cannot be decided
 
 
 class Located(NamedTuple):

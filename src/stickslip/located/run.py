@@ -17,7 +17,7 @@ from .output import solution
 
 
 def run_located(
-    system, method, asked: Located, times, q, u, traced: bool, progress, max_steps: int | None, throw: bool
+    system, method, asked: Located, times, q, u, traced: bool, crowded: bool, progress, max_steps: int | None, throw: bool
 ) -> Solution:
     """Rows from event to event; where modes cannot be decided, printed steps in between."""
     t0, t1 = times
@@ -50,6 +50,7 @@ def run_located(
                 ),
                 lambda c: int(1000 * (float(c.t) - t0) / (t1 - t0)),
                 lambda c: float(c.t),
+                crowded,
             )
             state, rows, result, laws = in_chunks(run, method, at[0], bar, check=not pieces)
             if not bool(state.finished):

@@ -237,7 +237,9 @@ def trial(
     U = u + duration * now.u_dot
     Q = q + duration * each(dynamics.q_dot, t + c * dt / 2, base[0] + duration / 2 * now.q_dot, (u + U) / 2)
     motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)
-    stages = Stages(inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), motion, constrained)
+    stages = Stages(
+        inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), motion, constrained, redundant=~now.unique
+    )
     guess = jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), (duration * now.la).reshape(-1)
     first = _guided(stages, solver, starting, guess) if guided else solver.solve(stages, *guess, 0)
     Q, U = stages.split_motion(first.x)

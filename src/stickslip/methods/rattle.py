@@ -29,7 +29,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..derive import Directions, Dynamics, Situation
-from ..linalg import solve
+from ..linalg import solve, spd_solve
 from ..rows import StageLayout
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
 from .base import Method, Step, default_solver, impact_problem, on_position_level, percussion_slack
@@ -88,6 +88,15 @@ class PositionStage(Problem):
             sizes.append(jnp.abs(q1 - self.q))
             cancelling.append(jnp.abs(q1) + jnp.abs(self.q) + dt * energy * d.reach)
         return jnp.concatenate([jnp.zeros(0), *sizes]), jnp.concatenate([jnp.zeros(0), *cancelling])
+
+    def plausible(self, x):
+        """The root that goes over into u as dt goes to zero: on the way there M - dt/2 h_u stays regular."""
+        d = self.dynamics
+        if not d.h_of_u:
+            return None
+        h_u = jax.jacfwd(d.h, argnums=2)(self.t, self.q, x[d.nq :])
+        damped = d.M(self.t, self.q) - self.dt / 4 * (h_u + h_u.T)
+        return jnp.all(jnp.isfinite(spd_solve(damped, jnp.ones((d.nu, 1)))))
 
     def correct(self, x, y):
         d, dt = self.dynamics, self.dt

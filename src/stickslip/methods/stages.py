@@ -143,6 +143,7 @@ class Stages(Problem):
     degenerate: bool = eqx.field(static=True, default=False)  # P_0 only: some contact modes are singular by construction
     p_base: Array = eqx.field(default_factory=lambda: jnp.zeros(0))
     mixture: Array | None = None  # of the stages' rows in the rows of psi; None: those of the constrained stages
+    redundant: Any = False  # whether rows are known to depend on each other
 
     @property
     def nonlinear(self) -> bool:
@@ -181,8 +182,11 @@ class Stages(Problem):
         return size, cancelling if self.motion is None else cancelling + self.motion.terms
 
     @property
-    def null_pivot(self) -> float:
-        return 1e-4 if self.degenerate else 1e-11
+    def null_pivot(self):
+        if self.degenerate:
+            return 1e-4
+        # What is left of a pivot that is null is round-off that earlier pivots have blown up.
+        return 1e-11 if self.redundant is False else jnp.where(self.redundant, 1e-3, 1e-11)
 
     def by_stage(self, y: Array) -> Float[Array, "r n_y"]:
         return y.reshape(len(self.constrained), self.dynamics.n_y)

@@ -7,14 +7,20 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
+from ..extras import need_all
+from ..pages import NEEDED
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
-def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool, workers: int, console: Console) -> bool:
+def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool, workers: int, console: "Console") -> bool:
     """Runs what was asked for, says how it goes, writes ``out/index.html``; True if everything is as it should be."""
+    # Before the work: what is missing would be missed at the end of it.
+    needed = {"rich.markup": "cli", "matplotlib": "plots", "PIL": "plots", **NEEDED}
+    escape = need_all(needed, "stickslip reproduce")[0].escape
     from .mechanisms import MECHANISMS
     from .page import named, summary, write
     from .run import Outcome, perform_all, select

@@ -7,6 +7,7 @@ import io
 import sys
 from typing import Any, NamedTuple
 
+from ..extras import need
 from ..methods import by_name
 from ..plot import COLORS, axes, finish
 
@@ -112,8 +113,7 @@ def _answer(axis: Any, word: str, start: tuple[float, float], end: tuple[float, 
 
 def picture(file: str) -> None:
     """As PNG with few colours: lines and letters need few, and the file is small."""
-    from PIL import Image
-
+    Image = need("PIL.Image", "plots", "the picture of the decision tree")
     figure, ((axis,),) = axes(1, 1, "", (10.6, 5.6))
     draw(axis)
     drawn = io.BytesIO()

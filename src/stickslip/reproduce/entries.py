@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from .. import plot
 from ..benchmarks import Benchmark
+from ..extras import need
 from ..methods.base import Method
 from ..results import RESULTS
 from ..simulate import simulate
@@ -148,8 +149,7 @@ class Sheet:
 
     def pictures(self) -> list[bytes]:
         """All pictures as PNG; closes them. Few colours make small files, and lines need few."""
-        from PIL import Image
-
+        Image = need("PIL.Image", "plots", "a picture of the reproduction")
         out = []
         for figure in self._figures:
             drawn, small = io.BytesIO(), io.BytesIO()

@@ -21,10 +21,13 @@ for _i, _row in enumerate(("-x-y-z", "+w-z+y", "+z+w-x", "-y+x+w")):
         _RATE[_i, _j, "wxyz".index(_row[2 * _j + 1])] = float(_row[2 * _j] + "0.5")
 
 
-def rotation_matrix(p: Float[Array, "... 4"]) -> Float[Array, "... 3 3"]:
-    """A_IK: components in the body basis K -> components in the inertial basis I; of one quaternion, or of rows of them."""
-    squares = jnp.sum(p * p, axis=-1)[..., None, None]
-    return jnp.sum(_ROTATION * (p[..., None, None, :, None] * p[..., None, None, None, :]), axis=(-2, -1)) / squares
+def rotation_matrix(p: Float[Array | np.ndarray, "... 4"]) -> Float[Array, "... 3 3"]:
+    """A_IK: components in the body basis K -> components in the inertial basis I; of one quaternion, or of rows of them.
+
+    Of NumPy's numbers it is NumPy's.
+    """
+    squares = (p * p).sum(axis=-1)[..., None, None]
+    return (_ROTATION * (p[..., None, None, :, None] * p[..., None, None, None, :])).sum(axis=(-2, -1)) / squares
 
 
 def inclinations(p: Float[Array, "rows 4"]) -> Float[Array, " rows"]:

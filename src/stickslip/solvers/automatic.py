@@ -1,5 +1,6 @@
 """The default: Newton, and where it meets a singular or non-convergent problem, other ways to the same solution."""
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
@@ -7,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..results import RESULTS
+from ..results import RESULTS, first_failure, unless
 from ..trees import blank
 from .base import Solver
 from .fixed_point import FixedPoint
@@ -16,6 +17,7 @@ from .problem import Anchor, Problem, Solve, VelocityProblem
 from .relaxation import PSOR
 
 PROXIMAL_STEPS = 60
+NEWTONS_WAYS = 4
 SOFTEN, STIFFEN = 0.3, 5.0  # how the strength of the proximal term, 1 at first, changes after success and failure
 
 
@@ -55,6 +57,10 @@ class Automatic(Solver):
     def first_try(self) -> Solver:
         return self.newton
 
+    def crowded_try(self) -> Solver:
+        # One of the first four ways will be needed sooner or later: they are one program.
+        return dataclasses.replace(self, ways=min(self.ways, NEWTONS_WAYS))
+
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         sticking, worthwhile = problem.inclusions.stages, ~jnp.asarray(problem.inclusions.optional)
         starts, nothing = sticking + 1, problem.y_of(jnp.zeros_like(y))
@@ -70,6 +76,7 @@ class Automatic(Solver):
             anchor = Anchor.at(problem, a.y, jnp.where(proximal, a.strength, 0.0))
             guided = Guided(jnp.where(a.number <= sticking, a.number, 0), anchor, a.first)
             solve, first = attempt(a.x, jnp.where(a.number == starts, nothing, a.y), guided)
+            solve = _unless_elsewhere(problem, solve, a.number)
             found = proximal & jnp.all(jnp.isfinite(solve.rows))  # of the proximal problem
             strength = jnp.where(proximal, a.strength * jnp.where(found, SOFTEN, STIFFEN), a.strength)
             total = a.solve.newton_iterations + solve.newton_iterations
@@ -109,6 +116,14 @@ class Automatic(Solver):
 
         waiting = (before.result != RESULTS.successful) & worthwhile
         return jax.lax.while_loop(failed, fall_back, (before, x, y, waiting))[0]
+
+
+def _unless_elsewhere(problem: Problem, solve: Solve, number: Array) -> Solve:
+    """Not solved, if a guess from afar (any but the first) has led to another root of the equations of motion."""
+    if problem.plausible(solve.x) is None:
+        return solve
+    near = jax.lax.cond(number > 0, lambda: jnp.asarray(problem.plausible(solve.x)), lambda: jnp.asarray(True))
+    return solve._replace(result=first_failure(solve.result, unless(near, RESULTS.newton_not_converged)))
 
 
 def _pinned(problem: Problem, x: Array) -> Problem:

@@ -24,6 +24,10 @@ class Solver(eqx.Module):
         """A cheaper solver that gives the same answer or fails; a run starts with it and compiles less."""
         return self
 
+    def crowded_try(self) -> "Solver":
+        """The same where there are so many contacts for so few velocities that some will be redundant."""
+        return self.first_try()
+
     def solve(self, problem: Problem, x: Array, y: Array, number: Any = None) -> Solve:
         """``number``: which of the solves of a step this is, see `Recorded`."""
         if y.shape[0] == 0 and not problem.nonlinear:

@@ -239,9 +239,16 @@ class Problem(eqx.Module):
         raise NotImplementedError
 
     @property
-    def null_pivot(self) -> float:
+    def null_pivot(self) -> Any:
         """Pivots of the Schur complement below this times their row are passed over as null."""
         return 1e-11
+
+    def plausible(self, x: Array) -> Any:
+        """Whether a solution that was reached from afar may be the one sought; None where there is only one.
+
+        Forces that grow with the square of velocities let the equations of a step have other roots, far away.
+        """
+        return None
 
     @abc.abstractmethod
     def correct(self, x: Array, y: Array) -> tuple[Array, Array, Any]:
