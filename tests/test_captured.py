@@ -109,6 +109,24 @@ def test_a_changed_value_changes_what_is_derived_from_a_solution(monkeypatch):
     assert sol.energy()[0] == pytest.approx(4 * before)
 
 
+LEVEL = 0.5
+
+
+def crosses(t, q, u):
+    return q[0] - LEVEL
+
+
+def test_a_changed_value_changes_when_an_event_of_the_users_own_happens(monkeypatch):
+    class Free(ss.System):
+        M = lambda self, t, q: jnp.eye(1)
+        h = lambda self, t, q, u: 0.0 * q
+
+    event = lambda: ss.simulate(Free(), None, [0.0], [1.0], t1=1.0, rtol=1e-8, events=[crosses]).events.t[0]
+    assert event() == pytest.approx(0.5, abs=1e-9)
+    monkeypatch.setitem(globals(), "LEVEL", 0.25)
+    assert event() == pytest.approx(0.25, abs=1e-9)
+
+
 def test_a_closure_is_looked_into():
     c = [1.0]
 

@@ -99,7 +99,10 @@ class _Walk:
         self.words.append("\n")
 
     def instance(self, x: Any) -> None:
-        """An object whose fields are arguments already: its class, and what it has that is no number or array."""
+        """An object whose fields are arguments already: its class, and what it has that is no number or array. A function has no
+        fields: all that it finds outside of itself is captured."""
+        if isinstance(x, types.FunctionType | types.MethodType | functools.partial):
+            return self.value(x)
         for cls in type(x).__mro__:
             if cls is not object and not _is_library(cls.__module__):
                 self.of_class(cls)
@@ -108,6 +111,7 @@ class _Walk:
         for name, value in sorted(getattr(x, "__dict__", {}).items()):
             self.add(name)
             self.value(value) if name in static else self.field(value)
+        return None
 
     def field(self, x: Any) -> None:
         """Numbers and arrays are arguments, however deep they lie: another value must not mean another compilation."""
