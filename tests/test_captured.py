@@ -7,6 +7,7 @@ import types
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import stickslip as ss
@@ -239,3 +240,21 @@ def test_a_long_run_compiles_its_steps_once(name, how, caplog, tmp_path, monkeyp
         jax.config.update("jax_log_compiles", False)
     assert len(sol.t) > 1400
     assert caplog.text.count("Finished XLA compilation of jit(chunk") == 1
+
+
+def test_rows_at_given_times_need_no_compilation_for_another_number_of_steps(caplog):
+    class Kicked(Pushed):
+        pass
+
+    run = lambda dt: ss.simulate(
+        Kicked(), ss.RadauIIA(2), [0.0, 0.0], [1.0, 0.0], t1=1.0, dt=dt, locate=True, t_eval=np.linspace(0.0, 1.0, 5)
+    )
+    run(0.1)
+    jax.config.update("jax_log_compiles", True)
+    try:
+        with caplog.at_level("WARNING"):
+            sol = run(0.03)
+    finally:
+        jax.config.update("jax_log_compiles", False)
+    assert sol.q.shape == (5, 2)
+    assert "Finished XLA compilation" not in caplog.text

@@ -99,8 +99,10 @@ class _Walk:
         self.words.append("\n")
 
     def instance(self, x: Any) -> None:
-        """An object whose fields are arguments already: its class, and what it has that is no number or array. A function has no
-        fields: all that it finds outside of itself is captured."""
+        """An object whose fields are arguments already: its class, and what it has that is no number or array.
+
+        A function has no fields: all that it finds outside of itself is captured.
+        """
         if isinstance(x, types.FunctionType | types.MethodType | functools.partial):
             return self.value(x)
         for cls in type(x).__mro__:

@@ -370,21 +370,30 @@ def _forces(system: System, t, row: Any, modes: Any) -> Forces:
     return Forces(*dynamics.percussions(out.y, 1.0), out.x, out.result == RESULTS.successful)
 
 
-@eqx.filter_jit
-def between(sol: Solution, t: Array, key: str) -> tuple[Array, Array]:
-    """(q, u) at times between the rows; of several rows of one time, after the last."""
-    dynamics = Dynamics.of(sol.system, sol.t[0], jnp.asarray(sol.q[0]), jnp.asarray(sol.u[0]))
-    times, rows = jnp.asarray(sol.t), sol.t.shape[0]
-    columns = [jnp.asarray(a) for a in (sol.q, sol.u, sol.u_dot, sol.u_dot_before, sol.u_dot_quarter)]
+def between(sol: Solution, t: Any, key: str) -> tuple[Array, Array]:
+    """(q, u) at times between the rows; of several rows of one time, after the last.
 
-    def one(t):
-        k = jnp.clip(jnp.searchsorted(times, t, side="right"), 1, rows - 1)
-        q, u, after, before, quarter = columns
-        a = dense.End.of(dynamics, times[k - 1], q[k - 1], u[k - 1], after[k - 1])
-        b = dense.End.of(dynamics, times[k], q[k], u[k], before[k])
-        dt = times[k] - times[k - 1]
-        x = jnp.where(dt > 0.0, (t - times[k - 1]) / jnp.where(dt > 0.0, dt, 1.0), 1.0)
-        q, u = dense.positions(x, dt, a, b), dense.velocities(x, dt, a, b, quarter[k])
+    Rows are looked up first: what is compiled knows how many times there are, not how many rows.
+    """
+    xp: Any = np if isinstance(sol.t, np.ndarray) and isinstance(t, np.ndarray) else jnp
+    k = xp.clip(xp.searchsorted(xp.asarray(sol.t), t, side="right"), 1, sol.t.shape[0] - 1)
+    start = sol.t[0], sol.q[0], sol.u[0]
+    columns = (sol.t, sol.q, sol.u, sol.u_dot), (sol.t, sol.q, sol.u, sol.u_dot_before, sol.u_dot_quarter)
+    a, b = (tuple(xp.asarray(x)[j] for x in ends) for ends, j in zip(columns, (k - 1, k), strict=True))
+    return _interpolated(sol.system, start, xp.asarray(t), a, b, key)
+
+
+@eqx.filter_jit
+def _interpolated(system: System, start: Any, t: Array, a: Any, b: Any, key: str) -> tuple[Array, Array]:
+    """At times t, each between the rows a and b."""
+    dynamics = Dynamics.of(system, *map(jnp.asarray, start))
+
+    def one(t, a, b):
+        *b, quarter = b
+        dt = b[0] - a[0]
+        x = jnp.where(dt > 0.0, (t - a[0]) / jnp.where(dt > 0.0, dt, 1.0), 1.0)
+        a, b = dense.End.of(dynamics, *a), dense.End.of(dynamics, *b)
+        q, u = dense.positions(x, dt, a, b), dense.velocities(x, dt, a, b, quarter)
         return dynamics.normalize(q), u
 
-    return one(t) if t.ndim == 0 else jax.vmap(one)(t)
+    return one(t, a, b) if t.ndim == 0 else jax.vmap(one)(t, a, b)

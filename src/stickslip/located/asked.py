@@ -70,7 +70,9 @@ class Located(NamedTuple):
         return cls(rtol, atol, None if dt is None else float(dt), dt_max, dt_zeno, max_events, times, functions)
 
     def suitable(self) -> Method:
-        return RadauIIA(stages=3 if self.rtol > 1e-7 else 5)
+        # between the long steps of five stages the dense output, of order 5, would be far worse than the tolerance
+        between = self.t_eval is not None
+        return RadauIIA(stages=3 if between or self.rtol > 1e-7 else 5)
 
     def on(self, system: System) -> "Located":
         """A system without laws has no events: one that never comes keeps the loop simple."""

@@ -54,7 +54,7 @@ def solution(
 
 def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
     """The rows at given times: states from the dense output, percussions shared out evenly over a step."""
-    q, u = between(sol, jnp.asarray(times), captured(sol.system))
+    q, u = between(sol, times, captured(sol.system))
     reached = xp.asarray(times)[:, None] <= sol.t[-1]  # inside of tracing max_steps may end a run before
     q, u = xp.where(reached, q, xp.nan), xp.where(reached, u, xp.nan)
     rows = sol.t.shape[0]
