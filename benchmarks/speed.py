@@ -1,7 +1,7 @@
 """How long a step takes, how long compiling takes, and the ratio to a naive code in the same run.
 
     taskset -c 0 .venv/bin/python benchmarks/speed.py                          (one core)
-    taskset -c 0 .venv/bin/python benchmarks/speed.py --against FOLDER         (beside another checkout)
+    taskset -c 0 .venv/bin/python benchmarks/speed.py --against FOLDER [NAME ...]   (beside another checkout)
 
 Times are the best of several repetitions of 1000 steps; compile times are those of a fresh process without disk cache.
 Beside another checkout, each has a process and they take turns: ratios of medians, so that a busy moment hits both alike.
@@ -100,8 +100,8 @@ def worker(folder):
     return subprocess.Popen([sys.executable, "-c", WORKER], **start)
 
 
-def against(folder):
-    """Medians of this checkout over those of another one."""
+def against(folder, names):
+    """Medians of this checkout over those of another one, for all benchmarks or those named."""
     both, ratios = (worker(Path(__file__).parents[1]), worker(folder)), []
 
     def ask(process, words):
@@ -109,6 +109,8 @@ def against(folder):
         return process.stdout.readline().strip()
 
     for name, key in PAIRS:
+        if names and name not in names:
+            continue
         ready = [ask(process, f"{name} {key}") for process in both]
         assert ready == ["ready", "ready"], (name, key, ready)
         times = [[float(ask(process, "go")) for process in both] for _ in range(4 * REPEAT)]
@@ -122,7 +124,7 @@ def against(folder):
 
 def main():
     if sys.argv[1:2] == ["--against"]:
-        return against(sys.argv[2])
+        return against(sys.argv[2], sys.argv[3:])
     print(f"jax {jax.__version__}, {os.cpu_count()} cores seen, {len(os.sched_getaffinity(0))} used")
     crank, method = ss.benchmarks.load("slider-crank"), ss.Rattle()
     print(f"slider-crank, rattle: compile and first run {first_run(crank, method):.2f} s")
