@@ -38,6 +38,7 @@ _NAMES = (
     "rolling-wheel",
     "super-ball",
     "freewheel",
+    "forced-impact-oscillator",
 )
 
 
