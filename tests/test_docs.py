@@ -126,6 +126,20 @@ def test_example_scripts_run(file, capsys, tmp_path, monkeypatch):
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.mark.parametrize("file", [file.name for file in sorted((ROOT / "examples" / "studies").glob("*.py"))])
+def test_studies_run_in_a_small_version(file, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setattr(sys, "argv", [file, "--small"])
+    text = (ROOT / "examples" / "studies" / file).read_text()
+    assert len(text.splitlines()) <= 60
+    exec(compile(text, file, "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out
+    assert any(path.suffix == ".png" for path in tmp_path.iterdir())
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 def test_the_readme_ball_ends_rolling():
     space = {}
     exec(blocks("README.md")[0], space)

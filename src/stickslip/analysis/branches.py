@@ -220,7 +220,7 @@ class _Trace(NamedTuple):
             try:
                 there, iterations = self.ahead(here, s)
                 if int(there.d.passage.impacts) != int(here.d.passage.impacts):
-                    raise OrbitError("the number of impacts changes")
+                    raise OrbitError("the number of impacts changes; if one comes to the start, begin elsewhere on the orbit")
             except OrbitError as error:
                 s /= 2.0
                 if s > SHORTEST * self.first:
@@ -262,16 +262,17 @@ class _Trace(NamedTuple):
         for name in ("slowest", "closest"):
             sizes = np.array([float(getattr(point.d.passage, name)) for point in points])
             last = sizes[-1]
-            if not np.isfinite(last) or last > GRAZING * sizes[np.isfinite(sizes)].max():
+            if not (np.isfinite(last) and 0.0 < last <= GRAZING * sizes[np.isfinite(sizes)].max()):
                 continue
             apart = [len(points) - 1]
             for k in range(len(points) - 2, -1, -1):
                 if len(apart) < 3 and np.isfinite(sizes[k]) and sizes[k] > 2.0 * sizes[apart[-1]]:
                     apart.append(k)
             if len(apart) == 3:
-                values = [points[k].p for k in apart]
-                at = np.polynomial.polynomial.polyfit(sizes[apart], values, 2)[0]
-                return Special("grazing", float(at), self.as_orbit(points[-1]))
+                values = np.array([points[k].p for k in apart])
+                at = float(np.polynomial.polynomial.polyfit(sizes[apart], values, 2)[0])
+                if abs(at - values[0]) <= np.ptp(values):  # else what is small there does not come to zero
+                    return Special("grazing", at, self.as_orbit(points[-1]))
         return None
 
     def as_orbit(self, point: _Point) -> PeriodicOrbit:

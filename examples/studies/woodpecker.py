@@ -1,0 +1,33 @@
+"""A toy woodpecker pecks its way down a pole: a limit cycle that drifts, and the friction that it needs."""
+
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import stickslip as ss
+
+SMALL = "--small" in sys.argv
+b = ss.benchmarks.load("woodpecker", 2)
+
+# Nothing drives it: the period is unknown, and from one period to the next it is lower by ``drift``.
+# The period begins in free flight, far from all events.
+settled = ss.simulate(b.system, None, b.q0, b.u0, t1=0.05, rtol=1e-8)
+orbit = ss.periodic_orbit(b.system, settled.q[-1], settled.u[-1], period_guess=0.146, drift=0, rtol=1e-8)
+print(orbit)
+print(f"it descends {-1e3 * orbit.drift[0]:.4f} mm in {1e3 * orbit.period:.4f} ms; multipliers {np.round(orbit.multipliers, 6)}")
+orbit.solution.plot("woodpecker_cycle.png", "one period", panels=("velocities", "forces", "states"))
+
+# Less friction, a faster descent, until it does not hold any more
+branch = ss.continuation(orbit, "mu", (0.28, 0.3) if SMALL else (0.27, 0.36), backwards=True)
+print(branch)
+more = ss.continuation(orbit, "mu", (0.3, 0.31) if SMALL else (0.27, 0.36))
+print(more)
+_, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+for part in (branch, more):
+    axes[0].plot(part.value, 1e3 * part.period, "C0.-", ms=3)
+    axes[1].plot(part.value, np.abs(part.multipliers), "C0.-", ms=3)
+axes[0].set(xlabel="mu", ylabel="period in ms")
+axes[1].set(xlabel="mu", ylabel="|multipliers|")
+axes[1].axhline(1.0, color="k", lw=0.6)
+plt.savefig("woodpecker_branch.png")
