@@ -30,7 +30,9 @@ class Ball(ss.System):
 
 def heard(height, e_N, drag):
     """Times of the first eight impacts: derivatives of event times are exact."""
-    sol = ss.simulate(Ball(e_N, drag), "radau3", jnp.array([height]), jnp.zeros(1), t1=6.0, rtol=1e-9, max_steps=200, max_events=64)
+    sol = ss.simulate(
+        Ball(e_N, drag), "radau3", jnp.array([height]), jnp.zeros(1), t1=6.0, rtol=1e-9, max_steps=200, max_events=64
+    )
     return sol.events.t[:8]
 
 

@@ -1,4 +1,4 @@
-"""Three masses, coupled by springs, ride on a belt: stick-slip that repeats itself, and how it depends on the belt's speed."""
+"""Three masses, coupled by springs, ride on a belt: stick-slip that repeats itself or not, as the belt's speed has it."""
 
 import sys
 
@@ -30,11 +30,7 @@ class Chain(ss.System):
         return u - self.belt
 
 
-def turns(t, q, u):
-    """The first mass is as far on as it comes."""
-    return u[0]
-
-
+turns = lambda t, q, u: u[0]  # the first mass is as far on as it comes
 turns.direction = -1.0
 
 

@@ -17,9 +17,10 @@ def period(system):
 
 # Brute force: once a period, for each frequency of the force
 values = np.linspace(2.5, 3.0, 8 if SMALL else 1000)
+transient, keep = (20, 10) if SMALL else (250, 50)
 diagram = ss.bifurcation(
-    ForcedImpactOscillator(), "Omega", values, [-0.5], [0.0], period=period, transient=20 if SMALL else 250, keep=10 if SMALL else 50
-)  # fmt: skip
+    ForcedImpactOscillator(), "Omega", values, [-0.5], [0.0], period=period, transient=transient, keep=keep
+)
 pictures.bifurcation(diagram, path="forced_diagram.png")
 
 # The orbit itself, also where it is unstable, and the frequency at which it doubles its period

@@ -48,6 +48,7 @@ class Special(NamedTuple):
     kind: str  # "fold", "flip" or "grazing"
     value: float  # of the parameter
     orbit: PeriodicOrbit  # there, of grazing the last one before
+    behind: int  # how many points of the branch lie before it
 
 
 class Branch(NamedTuple):
@@ -220,7 +221,9 @@ class _Trace(NamedTuple):
             try:
                 there, iterations = self.ahead(here, s)
                 if int(there.d.passage.impacts) != int(here.d.passage.impacts):
-                    raise OrbitError("the number of impacts changes; if one comes to the start, begin elsewhere on the orbit")
+                    raise OrbitError(
+                        "the number of impacts changes; if one comes to the start, begin elsewhere on the orbit"
+                    )
             except OrbitError as error:
                 s /= 2.0
                 if s > SHORTEST * self.first:
@@ -237,7 +240,7 @@ class _Trace(NamedTuple):
             for kind in ("fold", "flip"):
                 if getattr(here, kind) * getattr(there, kind) < 0.0:
                     _, at = self.located(here, s, kind)
-                    special.append(Special(kind, at.p, self.as_orbit(at)))
+                    special.append(Special(kind, at.p, self.as_orbit(at), len(points)))
             points.append(there)
             if beyond:
                 break
@@ -272,7 +275,7 @@ class _Trace(NamedTuple):
                 values = np.array([points[k].p for k in apart])
                 at = float(np.polynomial.polynomial.polyfit(sizes[apart], values, 2)[0])
                 if abs(at - values[0]) <= np.ptp(values):  # else what is small there does not come to zero
-                    return Special("grazing", at, self.as_orbit(points[-1]))
+                    return Special("grazing", at, self.as_orbit(points[-1]), len(points))
         return None
 
     def as_orbit(self, point: _Point) -> PeriodicOrbit:

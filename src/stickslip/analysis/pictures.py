@@ -31,8 +31,11 @@ def branch(of: Any, what: Any = 0, path: Any = None, title: str = "") -> Any:
     figure, ((a, b),) = axes(1, 2, title, (9.0, 3.8))
     y, stable = of.q[:, what], of.stable
     for k in range(len(y) - 1):
-        style = "-" if stable[k] and stable[k + 1] else "--"
-        a.plot(of.value[k : k + 2], y[k : k + 2], style, color=COLORS[0], lw=1.2)
+        changes = [(s.value, s.orbit.q[what]) for s in of.special if s.behind == k + 1]
+        ends = np.array([(of.value[k], y[k]), *changes, (of.value[k + 1], y[k + 1])])
+        for piece in range(len(ends) - 1):  # stability changes at special places
+            near = k if piece == 0 and changes else k + 1
+            a.plot(*ends[piece : piece + 2].T, "-" if stable[near] else "--", color=COLORS[0], lw=1.2)
     marks = {"fold": "o", "flip": "s", "grazing": "^"}
     for kind in dict.fromkeys(s.kind for s in of.special):
         places = [s for s in of.special if s.kind == kind]
