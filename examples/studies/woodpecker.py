@@ -15,10 +15,8 @@ b = ss.benchmarks.load("woodpecker", 2)
 settled = ss.simulate(b.system, None, b.q0, b.u0, t1=0.05, rtol=1e-8)
 orbit = ss.periodic_orbit(b.system, settled.q[-1], settled.u[-1], period_guess=0.146, drift=0, rtol=1e-8)
 print(orbit)
-print(
 descent, T = -1e3 * orbit.drift[0], 1e3 * orbit.period
 print(f"it descends {descent:.4f} mm in {T:.4f} ms; multipliers {orbit.multipliers.round(6)}")
-)
 orbit.solution.plot("woodpecker_cycle.png", "one period", panels=("velocities", "forces", "states"))
 
 # Less friction, a faster descent, until it does not hold any more
