@@ -1,0 +1,14 @@
+"""Many bodies: thousands of balls or disks in contact, every step with a certificate of what it is worth."""
+
+from .bodies import Balls as Balls
+from .bodies import Disks as Disks
+from .run import resume as resume
+from .run import simulate as simulate
+from .solution import Contacts as Contacts
+from .solution import ManySolution as ManySolution
+from .solution import ManyStats as ManyStats
+from .solvers import AndersonSOR as AndersonSOR
+from .system import ManyBodies as ManyBodies
+from .walls import Drum as Drum
+from .walls import Plane as Plane
+from .walls import box as box
