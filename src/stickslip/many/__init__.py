@@ -2,12 +2,14 @@
 
 from .bodies import Balls as Balls
 from .bodies import Disks as Disks
+from .jacobi import AndersonJacobi as AndersonJacobi
 from .run import resume as resume
 from .run import simulate as simulate
 from .solution import Contacts as Contacts
 from .solution import ManySolution as ManySolution
 from .solution import ManyStats as ManyStats
 from .solvers import AndersonSOR as AndersonSOR
+from .stored import load as load
 from .system import ManyBodies as ManyBodies
 from .walls import Drum as Drum
 from .walls import Plane as Plane

@@ -18,6 +18,7 @@ from .compiled import compiled, summed
 from .sweeps import certificate, free_size, moved, sweep
 
 TOLERATED, PATIENCE = 2.0, 4
+LOOKED = 20  # sweeps after which the certificate is asked at the latest
 TINY = 1e-14  # of the trace: below it differences depend on each other
 
 
@@ -115,7 +116,7 @@ def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth, m
         start[:] = X
         sweep(contacts, u, P, tau, relaxation)
         norm = _difference(X, start, w, f)
-        if norm <= trigger or count == max_sweeps:
+        if norm <= trigger or count % LOOKED == 0 or count == max_sweeps:
             # Certified are the percussions, with velocities made of them alone.
             moved(contacts, u_free, u, P, tau)
             residual, largest = certificate(contacts, u, P, tau)

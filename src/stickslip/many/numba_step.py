@@ -16,8 +16,10 @@ import numpy as np
 from .anderson import solve
 from .compiled import compiled
 from .contacts import ContactList, Outcome, State
+from .newton import framed
 from .search import index_by_first, touching
 from .solvers import AndersonSOR
+from .sweeps import certificate, moved
 
 
 @compiled()
@@ -181,12 +183,12 @@ class NumbaStep:
         u_free[:bodies, :3] += dt * self.gravity
         u = u_free.copy()
         residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, X, w, tolerance)
-        _drifted(x, rotation, u, 0.5 * dt)
         limit = np.empty(count)
         extent = float(np.abs(x).max() + self.r.max()) if bodies else 0.0
         _rested(count, a, b, n, gap, la, lb, chi, u, source, error, dt, extent, limit)
         force, moment = np.empty((len(places), 3)), np.empty((len(places), 3))
         _pushed(count, a, b, n, la, X[:count], X[count:], x, bodies, places, self.turns, force, moment)
+        _drifted(x, rotation, u, 0.5 * dt)
         listed = ContactList(a, b, n, gap, X, limit, capacity)
         relative = residual / size if size > 0.0 else residual
         return State(state.step + 1, x, rotation, u, listed), Outcome(relative, error, sweeps, count, force, moment)
@@ -210,11 +212,31 @@ class NumbaStep:
 
 
 def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance):
-    """Percussions X and velocities u in place: residual, largest velocity error, size of the free velocities, sweeps."""
-    depth = max(solver.depth, 1)
-    differences = np.empty((2, depth, *X.shape))
+    """Percussions X and velocities u in place: residual, largest velocity error, size of the free velocities, sweeps.
+
+    What sweeps have not solved is tried by Newton's method if there are few contacts.
+    """
+    found = _anderson(solver, contacts, u_free, u, X, w, tolerance, solver.max_sweeps)
+    residual, error, size, sweeps = found
+    if residual <= tolerance * size or not 0 < len(contacts[0]) <= solver.newton_below:
+        return found
+    problem = framed(contacts, u_free)
+    y, _, _ = problem.problem.solve(problem.rows_of(X), 0.5 * tolerance * size)
+    better, v, C = np.empty_like(X), u_free.copy(), len(contacts[0])
+    a, b, n, _, _, _, mu, _, _, mu_roll, mu_pivot, _, turns = contacts
+    _started(C, a, b, n, np.arange(C), problem.vectors_of(y), C, better, mu, mu_roll, mu_pivot, turns)  # into their cones
+    moved(contacts, u_free, v, better[:C], better[C:])
+    residual_n, error_n = certificate(contacts, v, better[:C], better[C:])
+    if not residual_n < residual:
+        return found
+    X[:], u[:] = better, v
+    return residual_n, error_n, size, sweeps
+
+
+def _anderson(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance, max_sweeps):
+    differences = np.empty((2, max(solver.depth, 1), *X.shape))
     room = np.empty((6, *X.shape))
     return solve(
-        contacts, u_free, u, X, w, tolerance, solver.max_sweeps, solver.relaxation, solver.depth,
+        contacts, u_free, u, X, w, tolerance, max_sweeps, solver.relaxation, solver.depth,
         (differences[0], differences[1], room[0], room[1], room[2], room[3], room[4], room[5]),
     )  # fmt: skip

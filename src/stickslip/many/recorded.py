@@ -1,5 +1,6 @@
 """Rows and steps as they come: kept in memory."""
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,6 +38,11 @@ def per_step(t: float, outcome: Outcome, parts: int, energy: float) -> tuple[Any
     return (
         t, o.residual, o.velocity_error, False, o.sweeps, parts, o.contacts, float(energy), o.wall_percussion, o.wall_moment,
     )  # fmt: skip
+
+
+def steps_of(settings: dict[str, Any]) -> int:
+    """The last step is shortened, or takes in a rest shorter than 1e-3 dt."""
+    return math.ceil((settings["t1"] - settings["t0"]) / settings["dt"] - 1e-3)
 
 
 def stats_of(columns: dict[str, np.ndarray], tolerance: float) -> ManyStats:

@@ -10,7 +10,7 @@ import numpy as np
 from ..progress import meter
 from ..results import SimulationError
 from .contacts import Outcome, State
-from .recorded import InMemory, Recorder
+from .recorded import InMemory, Recorder, steps_of
 from .solution import ManySolution
 from .solvers import AndersonSOR, default_solver
 from .system import ManyBodies
@@ -57,7 +57,9 @@ def simulate(
     return _run(system, solver, settings, state, recorder, progress)
 
 
-def resume(file: str | PathLike, system: ManyBodies, *, t1: float | None = None, progress: bool | None = None) -> ManySolution:
+def resume(
+    file: str | PathLike, system: ManyBodies, *, t1: float | None = None, progress: bool | None = None
+) -> ManySolution:
     """Goes on where a run that wrote to ``file`` ended or was killed, bit for bit as if nothing had happened.
 
     ``t1``: a later end than that of the run.
@@ -69,7 +71,7 @@ def resume(file: str | PathLike, system: ManyBodies, *, t1: float | None = None,
         if not t1 >= settings["t1"]:
             raise ValueError(f"resume(t1={t1}): the run in {file} ends at {settings['t1']}, t1 must not be before")
         # A last step that was shortened was right for its end alone.
-        if t1 > settings["t1"] and not math.isclose(_steps(settings) * settings["dt"], settings["t1"] - settings["t0"]):
+        if t1 > settings["t1"] and not math.isclose(steps_of(settings) * settings["dt"], settings["t1"] - settings["t0"]):
             raise ValueError(f"resume(t1={t1}): the run in {file} ends with a shortened step; only t1={settings['t1']} fits")
         settings["t1"] = float(t1)
         store.settings(settings)
@@ -94,10 +96,6 @@ def _check(system, t0, t1, dt, tolerance, on_unsolved, save_every, chunk) -> Non
             raise ValueError(f"simulate({name}={value!r}): {name} must be a whole number of at least 1")
 
 
-def _steps(settings: dict[str, Any]) -> int:
-    return math.ceil((settings["t1"] - settings["t0"]) / settings["dt"] - 1e-3)
-
-
 Step = Callable[[State, float, float, float], tuple[State, Outcome]]
 
 
@@ -117,7 +115,7 @@ def stepper(system: ManyBodies, solver: Any) -> Step:
 
 
 def _run(system, solver, settings, state, recorder, progress) -> ManySolution:
-    step, n = stepper(system, solver), _steps(settings)
+    step, n = stepper(system, solver), steps_of(settings)
     t0, t1, dt, tolerance = (settings[name] for name in ("t0", "t1", "dt", "tolerance"))
     interrupted = False
     with meter(progress, n, "steps") as bar:
@@ -167,7 +165,9 @@ def advance(step: Step, state, t, dt, tolerance, on_unsolved, halvings=HALVINGS)
 
 def _refuse_nonsense(state: State, k: int, t: float) -> None:
     if not (np.all(np.isfinite(state.x)) and np.all(np.isfinite(state.rows))):
-        raise SimulationError(f"step {k + 1}, t = {t:g}: a nan or an infinity appeared in positions or velocities; use a smaller dt")
+        raise SimulationError(
+            f"step {k + 1}, t = {t:g}: a nan or an infinity appeared in positions or velocities; use a smaller dt"
+        )
 
 
 def _unsolved(k: int, t: float, outcome: Outcome, tolerance: float) -> str:

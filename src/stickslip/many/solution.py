@@ -14,7 +14,9 @@ class ManyStats:
 
     t: np.ndarray  # (steps) end of the step, in s
     residual: np.ndarray  # (steps) 2-norm of the natural map over that of the free velocities, from percussions alone
-    velocity_error: np.ndarray  # (steps) its largest entry: velocities with which a contact obeys its law are that far off, m/s
+    velocity_error: (
+        np.ndarray
+    )  # (steps) its largest entry: velocities with which a contact obeys its law are that far off, m/s
     accepted: np.ndarray  # (steps) True: not solved to the tolerance, accepted at its residual
     sweeps: np.ndarray  # (steps) that were spent
     parts: np.ndarray  # (steps) into how many parts an unsolved step was divided; 1: none

@@ -138,7 +138,9 @@ def box(low: Any, high: Any, material: str = DEFAULT, lid: bool = False) -> tupl
     """
     dim = len(low)
     if dim not in (2, 3) or len(high) != dim:
-        raise ValueError(f"box(low, high): corners must have 2 or 3 components each, got {np.shape(low)} and {np.shape(high)}")
+        raise ValueError(
+            f"box(low, high): corners must have 2 or 3 components each, got {np.shape(low)} and {np.shape(high)}"
+        )
     if not np.all(np.asarray(high, float) > np.asarray(low, float)):
         raise ValueError(f"box(low={low}, high={high}): high must be above low in every component")
     walls = []
