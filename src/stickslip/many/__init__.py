@@ -3,6 +3,7 @@
 from .bodies import Balls as Balls
 from .bodies import Disks as Disks
 from .jacobi import AndersonJacobi as AndersonJacobi
+from .mixer import disk_mixer as disk_mixer
 from .run import resume as resume
 from .run import simulate as simulate
 from .solution import Contacts as Contacts

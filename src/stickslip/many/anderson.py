@@ -92,75 +92,81 @@ def _coefficients(gram, right, m):
 
 
 @compiled()
-def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth, memory):
+def _certified(contacts, u_free, u, X):
+    """Velocities from percussions alone, and what they are worth."""
+    C = len(contacts[0])
+    moved(contacts, u_free, u, X[:C], X[C:])
+    return certificate(contacts, u, X[:C], X[C:])
+
+
+@compiled()
+def _mixed(X, f, memory, gram, columns, at, fresh):
+    """X - sum_j c_j dS_j in place, after remembering the last difference: how many there are, where the next one goes.
+
+    None are left if they depend on each other.
+    """
+    dF, dS, f_before, X_before = memory
+    depth = len(dF)
+    if fresh:
+        f_before[:], X_before[:] = f, X
+        return 0, 0
+    _remember(f, f_before, X, X_before, dF[at], dS[at])
+    columns = min(columns + 1, depth)
+    for j in range(columns):
+        gram[at, j] = gram[j, at] = _dot(dF[at], dF[j])
+    right = np.empty(columns)
+    for j in range(columns):
+        right[j] = _dot(dF[j], f)
+    good, c = _coefficients(gram, right, columns)
+    if not good:
+        return -1, 0
+    _subtract(X, dS, c)
+    return columns, (at + 1) % depth
+
+
+@compiled()
+def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth):
     """Percussions (and torques) in place, u with them: residual, largest velocity error, its reference, sweeps.
 
-    ``X``: percussions, below them torques; ``w``: their factors to velocities. ``memory``: room for differences.
+    ``X``: percussions, below them torques; ``w``: their factors to velocities.
     """
-    C = len(contacts[0])
-    P, tau = X[:C], X[C:]
-    size = free_size(contacts, u_free)
+    C, size = len(contacts[0]), free_size(contacts, u_free)
     target = tolerance * size
-    moved(contacts, u_free, u, P, tau)
-    residual, largest = certificate(contacts, u, P, tau)
+    residual, largest = _certified(contacts, u_free, u, X)
     if residual <= target or C == 0:
         return residual, largest, size, 0
-    dF, dS, f, f_before, S_before, start, best, kept = memory
-    gram, right = np.zeros((depth, depth)), np.zeros(depth)
-    columns, at, restarts = 0, 0, 0
-    smallest, trigger, fresh = np.inf, target, True
-    best[:] = X
+    room = np.empty((2, max(depth, 1), *X.shape))
+    f, f_before, X_before, start = np.empty_like(X), np.empty_like(X), np.empty_like(X), np.empty_like(X)
+    best, kept, gram = X.copy(), X.copy(), np.zeros((max(depth, 1), max(depth, 1)))
     best_residual, best_largest = residual, largest
-    kept[:] = X
+    columns, at, restarts, fresh, smallest, trigger = 0, 0, 0, True, np.inf, target
     for count in range(1, max_sweeps + 1):
         start[:] = X
-        sweep(contacts, u, P, tau, relaxation)
+        sweep(contacts, u, X[:C], X[C:], relaxation)
         norm = _difference(X, start, w, f)
         if norm <= trigger or count % LOOKED == 0 or count == max_sweeps:
-            # Certified are the percussions, with velocities made of them alone.
-            moved(contacts, u_free, u, P, tau)
-            residual, largest = certificate(contacts, u, P, tau)
+            residual, largest = _certified(contacts, u_free, u, X)
             if residual < best_residual:
-                best_residual, best_largest = residual, largest
-                best[:] = X
+                best_residual, best_largest, best[:] = residual, largest, X
             if residual <= target:
                 return residual, largest, size, count
             trigger = 0.9 * norm * min(target / residual, 1.0)
-        if norm > TOLERATED * smallest and depth > 0 and restarts < PATIENCE:
-            restarts += 1
-            X[:] = kept
-            moved(contacts, u_free, u, P, tau)
-            columns, at, fresh = 0, 0, True
-            continue
-        if norm < smallest:
-            smallest = norm
-            kept[:] = X
         if depth == 0 or restarts >= PATIENCE:
             continue
-        if not fresh:
-            _remember(f, f_before, X, S_before, dF[at], dS[at])
-            columns = min(columns + 1, depth)
-            for j in range(columns):
-                gram[at, j] = gram[j, at] = _dot(dF[at], dF[j])
-            at = (at + 1) % depth
-        else:
-            f_before[:], S_before[:] = f, X
-        fresh = False
-        if columns:
-            for j in range(columns):
-                right[j] = _dot(dF[j], f)
-            good, c = _coefficients(gram, right, columns)
-            if not good:
-                columns, at, fresh = 0, 0, True
-                continue
-            _subtract(X, dS, c[:columns])
-            moved(contacts, u_free, u, P, tau)
-    # The last sweep's percussions, or those of the smallest change, whichever the certificate likes best.
+        if norm > TOLERATED * smallest:
+            restarts, fresh, X[:] = restarts + 1, True, kept
+            moved(contacts, u_free, u, X[:C], X[C:])
+            continue
+        if norm < smallest:
+            smallest, kept[:] = norm, X
+        columns, at = _mixed(X, f, (room[0], room[1], f_before, X_before), gram, columns, at, fresh)
+        fresh = columns < 0
+        if columns > 0:
+            moved(contacts, u_free, u, X[:C], X[C:])
+    # Percussions of the smallest change, or those that the certificate liked best.
     X[:] = kept
-    moved(contacts, u_free, u, P, tau)
-    residual, largest = certificate(contacts, u, P, tau)
+    residual, largest = _certified(contacts, u_free, u, X)
     if best_residual < residual:
         X[:] = best
-        moved(contacts, u_free, u, P, tau)
-        residual, largest = best_residual, best_largest
+        residual, largest = _certified(contacts, u_free, u, X)
     return residual, largest, size, max_sweeps

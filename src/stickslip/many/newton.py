@@ -36,6 +36,25 @@ class Explicit:
             self.rho[b.rows] = self.rho[b.rows].mean(axis=1, keepdims=True)
         self.shifted = self.G + sp.diags(SHIFT * self.G.diagonal())
 
+    def settle(self, y: np.ndarray, target: float, sweeps: int = 2000, every: int = 50) -> tuple[np.ndarray, float, int, int]:
+        """Sweeps from y on, and Newton's method between them: the best y, |F| there, sweeps, Newton's steps."""
+        from .explicit_sweeps import swept
+
+        steps, done = 0, 0
+        best, norm = y, float(np.linalg.norm(self.natural_map(y)))
+        coulomb = self.balls[0]
+        while norm > target and done < sweeps:
+            y = swept(self.G.indptr, self.G.indices, self.G.data, self.c, self.rho, coulomb.mu, y, every)
+            done += every
+            for trial in (lambda y=y: (y, float(np.linalg.norm(self.natural_map(y))), 0), lambda y=y: self.solve(y, target)):
+                found, size, more = trial()
+                steps += more
+                if size < norm:
+                    best, norm = found, size
+                if norm <= target:
+                    break
+        return best, norm, done, steps
+
     def natural_map(self, y: np.ndarray) -> np.ndarray:
         """F at y, in velocities."""
         F, z = np.empty_like(y), y - self.rho * (self.G @ y + self.c)

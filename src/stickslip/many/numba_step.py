@@ -115,17 +115,20 @@ def _turned(old, n, roll, pivot, new):
 
 
 @compiled()
-def _rested(count, a, b, n, gap, la, lb, chi, rows, source, error, dt, size, limit):
+def _rested(count, a, b, n, gap, chi, rho_N, P, rows, error, dt, extent, limit):
     """Up to which gap a contact counts as closed in the next step: as far as a gap rate of zero opens it, if it rests.
 
-    A rate is zero if it is below the largest velocity error that the solution is certified to have.
+    A rate is zero if it is below the largest velocity error that the solution is certified to have, and round-off.
     """
+    eps = 8.0 * np.finfo(np.float64).eps
     for k in range(count):
         i, j = a[k], b[k]
-        rate = 0.0
+        rate, size = 0.0, 0.0
         for d in range(3):
             rate += n[k, d] * (rows[j, d] - rows[i, d] + chi[k, d])
-        limit[k] = max(gap[k], 0.0) + dt * error + 8.0 * 2.2e-16 * size if abs(rate) <= error else -np.inf
+            size += abs(P[k, d]) / rho_N[k] + abs(rows[j, d]) + abs(rows[i, d]) + abs(chi[k, d])
+        zero = error + eps * size
+        limit[k] = max(gap[k], 0.0) + dt * zero + eps * extent if abs(rate) <= zero else -np.inf
 
 
 @compiled()
@@ -185,7 +188,7 @@ class NumbaStep:
         residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, X, w, tolerance)
         limit = np.empty(count)
         extent = float(np.abs(x).max() + self.r.max()) if bodies else 0.0
-        _rested(count, a, b, n, gap, la, lb, chi, u, source, error, dt, extent, limit)
+        _rested(count, a, b, n, gap, chi, rho_N, X, u, error, dt, extent, limit)
         force, moment = np.empty((len(places), 3)), np.empty((len(places), 3))
         _pushed(count, a, b, n, la, X[:count], X[count:], x, bodies, places, self.turns, force, moment)
         _drifted(x, rotation, u, 0.5 * dt)
@@ -216,8 +219,9 @@ def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance):
 
     What sweeps have not solved is tried by Newton's method if there are few contacts.
     """
-    found = _anderson(solver, contacts, u_free, u, X, w, tolerance, solver.max_sweeps)
-    residual, error, size, sweeps = found
+    options = solver.max_sweeps, solver.relaxation, solver.depth
+    found = solve(contacts, u_free, u, X, w, tolerance, *options)
+    residual, _, size, sweeps = found
     if residual <= tolerance * size or not 0 < len(contacts[0]) <= solver.newton_below:
         return found
     problem = framed(contacts, u_free)
@@ -231,12 +235,3 @@ def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance):
         return found
     X[:], u[:] = better, v
     return residual_n, error_n, size, sweeps
-
-
-def _anderson(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance, max_sweeps):
-    differences = np.empty((2, max(solver.depth, 1), *X.shape))
-    room = np.empty((6, *X.shape))
-    return solve(
-        contacts, u_free, u, X, w, tolerance, max_sweeps, solver.relaxation, solver.depth,
-        (differences[0], differences[1], room[0], room[1], room[2], room[3], room[4], room[5]),
-    )  # fmt: skip
