@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/spheres.py [settle] [column] [gas] [bed] [scaling] [fclib] [mixer] [resume]
                                            [--fclib FOLDER] [--steps N] [--turn PART]
 
-settle   1000 balls settle in a box, beside MuJoCo's CG on the same scene in the same run: 3000 steps, two to three minutes
+settle   1000 balls settle in a box, beside MuJoCo's CG on the same scene in the same run, then ours until it rests
 column   20 and 200 balls on top of each other: percussions are (N - i) m g dt
 gas      2000 balls that collide in free space: momenta, energy
 bed      2000 balls settled, for two seeds: weight on floor and walls, packing fraction
@@ -67,11 +67,13 @@ def pile(n, seed=0, across=10):
     return ManyBodies(balls, box((0, 0, 0), (side, side, high)), law=FRICTION)
 
 
-def own_steps(system, solver, steps):
-    """Per step: ms, residual, contacts, kinetic energy, largest speed."""
+def own_steps(system, solver, steps, resting=200, most=60_000):
+    """Per step: ms, residual, contacts, kinetic energy, largest speed; goes on until it has rested for some steps."""
     step, state, out = stepper(system, solver), system.start(), []
     step(state, 0.0, DT, 1e-6)
-    for k in range(steps):
+    for k in range(most):
+        if k >= steps and (k >= most or all(row[4] < 1e-4 for row in out[-resting:])):
+            break
         began = time.perf_counter()
         state, outcome = step(state, k * DT, DT, 1e-6)
         spent = 1e3 * (time.perf_counter() - began)
@@ -126,7 +128,9 @@ def settle(options):
     theirs, touching, fastest_theirs, words = mujoco_steps(system, steps)
     own = own_steps(system, AndersonSOR(), steps)
     ms, residual, contacts, kinetic, fastest = own.T
-    print(f"  {words}; {touching[-1]} contacts at the end, largest speed {fastest_theirs[-1]:.1e} m/s, ours {fastest[-1]:.1e}")
+    print(
+        f"  {words}; {touching[-1]} contacts at the end, largest speed {fastest_theirs[-1]:.1e} m/s, ours {fastest[-1]:.1e}"
+    )
     for name, part in zip(("impact", "jamming", "rest"), phases(kinetic, fastest, contacts), strict=True):
         if part.any():
             r = residual[part]
@@ -181,7 +185,9 @@ def gas(options):
         L = [(np.cross(sol.position[k], m * sol.velocity[k]) + theta * sol.spin[k]).sum(0) for k in (0, -1)]
         size, arm = (m * np.abs(sol.velocity[0])).sum(), np.abs(sol.position[0]).max()
         at_most("change of momentum over sum of |m v|", np.abs(p[1] - p[0]).max() / size, 1e-9)
-        at_most("change of angular momentum over sum of |m v| times the radius", np.abs(L[1] - L[0]).max() / (size * arm), 1e-9)
+        at_most(
+            "change of angular momentum over sum of |m v| times the radius", np.abs(L[1] - L[0]).max() / (size * arm), 1e-9
+        )
         energy = sol.energy()
         at_most("largest rise of energy in a step over the energy", np.diff(energy).max() / energy[0], 1e-12)
         at_least("energy lost over the energy", 1.0 - energy[-1] / energy[0], 0.01)
@@ -210,7 +216,9 @@ def bed(options):
         last = sol.stats.wall_percussion[-20:].sum(0)
         down = -last[:, 2].sum() / (20 * DT)
         found.append(fraction(system, sol.position[-1], 2.2 * R))
-        print(f"  seed {seed}: {sol.summary()}; largest speed at the end {np.linalg.norm(sol.velocity[-1], axis=1).max():.1e} m/s")
+        print(
+            f"  seed {seed}: {sol.summary()}; largest speed at the end {np.linalg.norm(sol.velocity[-1], axis=1).max():.1e} m/s"
+        )
         at_most("vertical force of floor and walls over the weight, less 1", abs(down / (system.mass.sum() * G) - 1.0), 1e-3)
         judge("packing fraction away from boundaries", f"{found[-1]:.4f}", "0.55 to 0.64", 0.55 <= found[-1] <= 0.64)
     at_most("packing fractions of two seeds, relative difference", abs(found[0] / found[1] - 1.0), 0.02)
@@ -231,10 +239,13 @@ def scaling(options):
         spent = []
         for _ in range(7):
             began = time.perf_counter()
-            after, outcome = step(state, k * DT, DT, 1e-14)
+            _, outcome = step(state, k * DT, DT, 1e-14)
             spent.append(time.perf_counter() - began)
         costs.append(np.median(spent))
-        print(f"  {n:6d} balls, {outcome.contacts:6d} contacts, {outcome.sweeps} sweeps: {1e3 * costs[-1]:8.2f} ms a step", flush=True)
+        print(
+            f"  {n:6d} balls, {outcome.contacts:6d} contacts, {outcome.sweeps} sweeps: {1e3 * costs[-1]:8.2f} ms a step",
+            flush=True,
+        )
     at_most("exponent of cost over bodies, 1000 to 50,000", np.polyfit(np.log(sizes), np.log(costs), 1)[0], 1.15)
 
 
@@ -279,7 +290,7 @@ def fclib(options):
         n = 3 * np.arange(len(mu))
         problem = Explicit(W, q, n, [FrictionBalls(n[:, None] + np.array([1, 2]), n, mu)])
         began, size = time.perf_counter(), np.linalg.norm(q)
-        y, norm, sweeps, steps = problem.settle(np.zeros(len(q)), 1e-8 * size)
+        y, _, sweeps, steps = problem.settle(np.zeros(len(q)), 1e-8 * size)
         spent = 1e3 * (time.perf_counter() - began)
         F = problem.natural_map(y)  # once more, from percussions alone
         print(f"  {path.stem}: {len(mu)} contacts, {sweeps} sweeps and {steps} Newton steps, {spent:.0f} ms")
@@ -355,7 +366,9 @@ pile(300).simulate(t1=2.0, dt=DT, file={file!r}, chunk=25)
 
 
 def same(one, two):
-    rows = all(np.array_equal(getattr(one, f)[:], getattr(two, f)[:]) for f in ("t", "position", "rotation", "velocity", "spin"))
+    rows = all(
+        np.array_equal(getattr(one, f)[:], getattr(two, f)[:]) for f in ("t", "position", "rotation", "velocity", "spin")
+    )
     stats = all(np.array_equal(a, getattr(two.stats, name)) for name, a in vars(one.stats).items())
     return rows and stats and all(
         np.array_equal(a, b) for k in range(len(one.t)) for a, b in zip(one.contacts[k], two.contacts[k], strict=True)
@@ -367,7 +380,7 @@ def again(options):
     judge("two runs with the same seed, bit for bit", "equal" if same(pile(300).simulate(t1=2.0, dt=DT), whole) else "differ",
           "equal", same(pile(300).simulate(t1=2.0, dt=DT), whole))  # fmt: skip
     judge("control: another seed", "differs", "differs", not same(pile(300, seed=1).simulate(t1=2.0, dt=DT), whole))
-    for trial in range(3):
+    for _ in range(3):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "run.zarr"
             code = CHILD.format(folder=str(Path(__file__).parent), file=str(file))
@@ -379,7 +392,12 @@ def again(options):
             child.wait()
             kept = len(load(file, pile(300)).t)
             equal = same(resume(file, pile(300)), whole)
-        judge(f"killed with {kept} of {len(whole.t)} rows on disk, then resumed", "equal" if equal else "differs", "equal", equal)
+        judge(
+            f"killed with {kept} of {len(whole.t)} rows on disk, then resumed",
+            "equal" if equal else "differs",
+            "equal",
+            equal,
+        )
 
 
 COMMANDS = {
@@ -392,7 +410,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="*", metavar="FIGURE", help=", ".join(COMMANDS))
     parser.add_argument("--fclib", type=Path, default=os.environ.get("FCLIB"), help="folder with files of FCLIB")
-    parser.add_argument("--steps", type=int, default=3000, help="of settling")
+    parser.add_argument("--steps", type=int, default=1500, help="of settling")
     parser.add_argument("--turn", type=float, default=1.0, help="part of a turn of the drum")
     options = parser.parse_args()
     unknown = [name for name in options.figures if name not in COMMANDS]

@@ -138,7 +138,7 @@ def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth):
     room = np.empty((2, max(depth, 1), *X.shape))
     f, f_before, X_before, start = np.empty_like(X), np.empty_like(X), np.empty_like(X), np.empty_like(X)
     best, kept, gram = X.copy(), X.copy(), np.zeros((max(depth, 1), max(depth, 1)))
-    best_residual, best_largest = residual, largest
+    best_residual = residual
     columns, at, restarts, fresh, smallest, trigger = 0, 0, 0, True, np.inf, target
     for count in range(1, max_sweeps + 1):
         start[:] = X
@@ -147,7 +147,7 @@ def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth):
         if norm <= trigger or count % LOOKED == 0 or count == max_sweeps:
             residual, largest = _certified(contacts, u_free, u, X)
             if residual < best_residual:
-                best_residual, best_largest, best[:] = residual, largest, X
+                best_residual, best[:] = residual, X
             if residual <= target:
                 return residual, largest, size, count
             trigger = 0.9 * norm * min(target / residual, 1.0)

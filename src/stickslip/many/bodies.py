@@ -120,7 +120,7 @@ def coefficients(law: Any, pair: str) -> tuple[float, float, float, float]:
         raise TypeError(f"law of {pair}: must be an ss.Contact, got {law!r}")
     if float(law.e_F) != 0.0:
         raise ValueError(f"law of {pair}: e_F={float(law.e_F):g}: tangential restitution is not there for many bodies")
-    found = {Coulomb: 0.0, Rolling: 0.0, Pivoting: 0.0}
+    found: dict[Any, float] = {Coulomb: 0.0, Rolling: 0.0, Pivoting: 0.0}
     for friction in law.friction:
         kind = type(friction)
         if kind not in found:

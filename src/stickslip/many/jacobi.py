@@ -7,7 +7,7 @@ from .solvers import check
 
 @dataclass(frozen=True)
 class AndersonJacobi:
-    """Projected Jacobi relaxation accelerated by Anderson's mixing; a step in one compiled function, on a GPU or without numba."""
+    """Projected Jacobi relaxation with Anderson's mixing; a step in one compiled function, on a GPU or without numba."""
 
     max_iterations: int = 200  # a step that is not solved by then is unsolved
     relaxation: float = 1.0  # of the prox parameters 1/G_kk, divided by contacts per body

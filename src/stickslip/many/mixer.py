@@ -9,7 +9,7 @@ from .walls import Drum
 
 
 def disk_mixer(count: int = 1000, mu: float = 0.3, e_N: float = 0.1, rate: float = 1.0, seed: int = 0) -> ManyBodies:
-    """Disks of 10 % different radii that fill nearly half of a drum of radius 0.5 m, which turns with ``rate``; all masses by area."""
+    """Disks of 10 % different radii that fill nearly half of a drum of radius 0.5 m, which turns with ``rate`` rad/s."""
     drum, rng = 0.5, np.random.default_rng(seed)
     filled = 0.42  # of the area of the drum, by disks
     mean = drum * np.sqrt(filled / count)

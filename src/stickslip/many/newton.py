@@ -36,7 +36,9 @@ class Explicit:
             self.rho[b.rows] = self.rho[b.rows].mean(axis=1, keepdims=True)
         self.shifted = self.G + sp.diags(SHIFT * self.G.diagonal())
 
-    def settle(self, y: np.ndarray, target: float, sweeps: int = 2000, every: int = 50) -> tuple[np.ndarray, float, int, int]:
+    def settle(
+        self, y: np.ndarray, target: float, sweeps: int = 2000, every: int = 50
+    ) -> tuple[np.ndarray, float, int, int]:
         """Sweeps from y on, and Newton's method between them: the best y, |F| there, sweeps, Newton's steps."""
         from .explicit_sweeps import swept
 

@@ -173,6 +173,6 @@ def _refuse_nonsense(state: State, k: int, t: float) -> None:
 def _unsolved(k: int, t: float, outcome: Outcome, tolerance: float) -> str:
     return (
         f"step {k + 1}, t = {t:g}: {outcome.contacts} contacts were not solved to tolerance={tolerance:g}: residual"
-        f" {outcome.residual:.2g}, velocities off by up to {outcome.velocity_error:.2g} m/s after {outcome.sweeps} sweeps; use a"
-        ' smaller dt, a larger tolerance or max_sweeps, or on_unsolved="halve" or "accept"'
+        f" {outcome.residual:.2g}, velocities off by up to {outcome.velocity_error:.2g} m/s after {outcome.sweeps} sweeps;"
+        ' use a smaller dt, a larger tolerance or max_sweeps, or on_unsolved="halve" or "accept"'
     )

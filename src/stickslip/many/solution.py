@@ -14,9 +14,7 @@ class ManyStats:
 
     t: np.ndarray  # (steps) end of the step, in s
     residual: np.ndarray  # (steps) 2-norm of the natural map over that of the free velocities, from percussions alone
-    velocity_error: (
-        np.ndarray
-    )  # (steps) its largest entry: velocities with which a contact obeys its law are that far off, m/s
+    velocity_error: np.ndarray  # (steps) its largest entry: so far off are velocities that obey the law, in m/s
     accepted: np.ndarray  # (steps) True: not solved to the tolerance, accepted at its residual
     sweeps: np.ndarray  # (steps) that were spent
     parts: np.ndarray  # (steps) into how many parts an unsolved step was divided; 1: none
@@ -92,6 +90,6 @@ class ManySolution:
             return f"{ended}{steps} steps, all solved to {self.tolerance:g} (largest residual {worst:.1e})"
         at = s.residual[s.accepted]
         return (
-            f"{ended}{steps} steps: {steps - open_} solved to {self.tolerance:g}, {open_} accepted at residuals up to {at.max():.1e}"
-            f" (median {np.median(at):.1e}; velocities off by up to {s.velocity_error[s.accepted].max():.1e} m/s)"
+            f"{ended}{steps} steps: {steps - open_} solved to {self.tolerance:g}, {open_} accepted at residuals up to"
+            f" {at.max():.1e} (median {np.median(at):.1e}; velocities off by up to {s.velocity_error[s.accepted].max():.1e} m/s)"
         )

@@ -96,7 +96,7 @@ class Store:
         settings, solved = dict(group.attrs["settings"]), dict(group.attrs["solver"])
         store = cls(path, system, group, settings, done)
         store._cut()
-        listed_before = ContactList(*(data[name] for name in ContactList._fields[:-1]), int(data["capacity"]))
+        listed_before = ContactList(*[data[name] for name in ContactList._fields[:-1]], int(data["capacity"]))  # type: ignore[call-arg]
         state = State(int(data["step"]), data["x"], data["rotation"], data["bodies"], listed_before)
         return store, settings, SOLVERS[solved.pop("name")](**solved), state
 
@@ -158,7 +158,8 @@ class Store:
         assert s is not None
         new = self.path / "checkpoint.new.npz"
         with new.open("wb") as file:
-            np.savez(file, **self._done, step=s.step, x=s.x, rotation=s.rotation, bodies=s.rows, **s.contacts._asdict())
+            held: dict[str, Any] = {**self._done, **s.contacts._asdict()}
+            np.savez(file, step=s.step, x=s.x, rotation=s.rotation, bodies=s.rows, **held)
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self.path / "checkpoint.npz")
@@ -210,8 +211,8 @@ def _solution(system: Any, group: Any, settings: dict[str, Any], done: dict[str,
     rows, steps = done["rows"], done["steps"]
     columns = {name: group[f"stats/{name}"][:steps] for name in PER_STEP}
     return ManySolution(
-        system, group["t"][:rows], *(group[name] for name in ROWS), StoredContacts(group["contacts"], rows),
-        stats_of(columns, settings["tolerance"]), settings["tolerance"], interrupted,
+        system, group["t"][:rows], **{name: group[name] for name in ROWS}, contacts=StoredContacts(group["contacts"], rows),
+        stats=stats_of(columns, settings["tolerance"]), tolerance=settings["tolerance"], interrupted=interrupted,
     )  # fmt: skip
 
 

@@ -127,7 +127,8 @@ class ManyBodies:
         if len(gap) and gap.min() < -OVERLAP * self.radius.min():
             k = int(gap.argmin())
             raise ValueError(
-                f"ManyBodies: body {a[k]} and {self.name_of(int(b[k]))} overlap by {-gap[k]:.3g} m at the start: move them apart"
+                f"ManyBodies: body {a[k]} and {self.name_of(int(b[k]))} overlap by {-gap[k]:.3g} m at the start:"
+                " move them apart"
             )
 
     def energy(self, x: np.ndarray, velocity: np.ndarray, spin: np.ndarray) -> Any:
