@@ -10,6 +10,7 @@ bed      2000 balls settled, for two seeds: weight on floor and walls, packing f
 scaling  cost of a step at a fixed number of sweeps, 1000 to 50,000 balls
 fclib    contact problems of others (--fclib FOLDER, or the environment variable FCLIB)
 mixer    1000 disks for a turn of a drum, at dt and dt/2, and without friction
+gpu      100,000 and 1,000,000 balls on the device of JAX; only when asked for
 resume   a run killed at a random moment and resumed, two runs with the same seed
 
 Exit code 1 if one is missed. Loops are compiled before the clock runs. Times depend on who else uses the machine: they are
@@ -28,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 import stickslip as ss
-from stickslip.many import AndersonSOR, Balls, ManyBodies, Plane, box, disk_mixer, load, resume
+from stickslip.many import AndersonJacobi, AndersonSOR, Balls, ManyBodies, Plane, box, disk_mixer, load, resume
 from stickslip.many.newton import Balls as FrictionBalls
 from stickslip.many.newton import Explicit
 from stickslip.many.run import stepper
@@ -249,6 +250,51 @@ def scaling(options):
     at_most("exponent of cost over bodies, 1000 to 50,000", np.polyfit(np.log(sizes), np.log(costs), 1)[0], 1.15)
 
 
+def gpu(options):
+    """A whole step of 100,000 balls on the device of JAX, sums as they come and in a fixed order; a million in memory."""
+    import jax
+
+    device = jax.devices()[0]
+    print(f"  {device.device_kind}, {device.platform}")
+    for n in options.sizes:
+        for deterministic in (False, True):
+            solver = AndersonJacobi(max_iterations=200, deterministic=deterministic)
+            system = pile(n, across=round(10 * (n / 1000) ** (1 / 3)))
+            steps = options.device_steps if n <= 100_000 else 40
+            runs = [device_run(system, solver, steps) for _ in range(2 if n <= 100_000 else 1)]
+            spent, residual, contacts, state, compiling = runs[0]
+            words = "sums in a fixed order" if deterministic else "sums as they come"
+            print(f"  {n} balls, {words}: {contacts[-1]} contacts, compiling {compiling:.1f} s, ", end="")
+            print(f"residual of the last steps {np.median(residual[-20:]):.1e}, median step {np.median(spent[-20:]):.1f} ms")
+            used = (device.memory_stats() or {}).get("peak_bytes_in_use", 0) / 2**30
+            if n == 100_000:
+                at_most("a whole step of 200 iterations, median of the last 20, in ms", np.median(spent[-20:]), 60.0)
+            else:
+                judge(f"{n} balls: memory at most, in GiB", f"{used:.1f}", "fits", True)
+            if len(runs) == 2:
+                equal = all(
+                    np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(state[1:4], runs[1][3][1:4], strict=True)
+                )
+                if deterministic:
+                    judge("two runs in a fixed order, bit for bit", "equal" if equal else "differ", "equal", equal)
+                else:
+                    print(f"  two runs with sums as they come {'are equal' if equal else 'differ'}")
+
+
+def device_run(system, solver, steps):
+    """ms, residual and contacts of every step, the last state, seconds until the first step was done."""
+    step, state = stepper(system, solver), system.start()
+    began, out = time.perf_counter(), []
+    step(state, 0.0, DT, 1e-14)
+    compiling = time.perf_counter() - began
+    for k in range(steps):
+        began = time.perf_counter()
+        state, outcome = step(state, k * DT, DT, 1e-14)
+        out.append((1e3 * (time.perf_counter() - began), outcome.residual, outcome.contacts))
+    spent, residual, contacts = np.array(out).T
+    return spent, residual, contacts.astype(int), state, compiling
+
+
 # -- problems of others ------------------------------------------------------------------------------------------------
 
 
@@ -402,7 +448,7 @@ def again(options):
 
 COMMANDS = {
     "settle": settle, "column": column, "gas": gas, "bed": bed, "scaling": scaling, "fclib": fclib, "mixer": mixer,
-    "resume": again,
+    "resume": again, "gpu": gpu,
 }  # fmt: skip
 
 
@@ -411,12 +457,14 @@ def main():
     parser.add_argument("figures", nargs="*", metavar="FIGURE", help=", ".join(COMMANDS))
     parser.add_argument("--fclib", type=Path, default=os.environ.get("FCLIB"), help="folder with files of FCLIB")
     parser.add_argument("--steps", type=int, default=1500, help="of settling")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000], help="balls on a GPU")
+    parser.add_argument("--device-steps", type=int, default=250, help="steps on a GPU")
     parser.add_argument("--turn", type=float, default=1.0, help="part of a turn of the drum")
     options = parser.parse_args()
     unknown = [name for name in options.figures if name not in COMMANDS]
     if unknown:
         parser.error(f"no figure {unknown[0]!r}: there are {', '.join(COMMANDS)}")
-    for name in options.figures or COMMANDS:
+    for name in options.figures or [name for name in COMMANDS if name != "gpu"]:
         print(name, flush=True)
         began = time.perf_counter()
         COMMANDS[name](options)

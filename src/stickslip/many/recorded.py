@@ -28,8 +28,11 @@ class Recorder(Protocol):
 def listed(state: State) -> Contacts:
     """Contacts of a state as they are shown."""
     c = state.contacts
-    n = len(c.a)
-    return Contacts(c.a, c.b, c.normal, c.gap, c.X[:n], c.X[n:])
+    a, X = np.asarray(c.a), np.asarray(c.X)
+    n, used = len(a), a >= 0  # on a device lists are padded with -1
+    keep = lambda part: np.asarray(part)[used]
+    tau = X[n:][used] if len(X) > n else X[n:]
+    return Contacts(a[used], keep(c.b), keep(c.normal), keep(c.gap), X[:n][used], tau)
 
 
 def per_step(t: float, outcome: Outcome, parts: int, energy: float) -> tuple[Any, ...]:
