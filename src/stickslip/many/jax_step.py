@@ -1,8 +1,8 @@
 """Moreau's midpoint rule for many balls on the device of JAX: broad phase, matching and solve in one compiled function.
 
-The scheme is that of `numba_step`, the solver that of `jacobi`. Lists have a static capacity, padded and masked; where one is
-too short, the step says so, and is taken again with longer ones. Contacts are sorted by their key, bodies by their cell: row
-after row of three neighbouring cells is one piece of the sorted bodies.
+The scheme is that of `numba_step`, the solver that of `jacobi`. Lists have a static capacity, padded and masked; where one
+is too short, the step says so, and is taken again with longer ones. Contacts are sorted by their key, bodies by their cell:
+a row of three neighbouring cells is one piece of the sorted bodies.
 """
 
 from functools import partial
@@ -65,7 +65,7 @@ def drifted(x, rotation, u, dt):
     return x + dt * u[:3], turned / jnp.sqrt((turned**2).sum(0))
 
 
-def candidates(x, width, row: int):
+def candidates(x: Any, width: Any, row: int) -> Any:
     """Pairs of bodies in neighbouring cells, (rows, row, bodies) and whether they count; most bodies in a row of cells."""
     bodies = x.shape[1]
     cell = jnp.floor((x - x.min(1, keepdims=True)) / width).astype(jnp.int64)
@@ -75,13 +75,14 @@ def candidates(x, width, row: int):
     order = jnp.argsort(own)
     ranked = own[order]
     cell = cell[:, order] + 1
-    first, last = [], []
+    firsts: list[Any] = []
+    lasts: list[Any] = []
     for p, q in ROWS:
         middle = number(cell[0] + p, cell[1] + q, cell[2])
         here = (p, q) == (0, 0)
-        first.append(jnp.arange(bodies) + 1 if here else jnp.searchsorted(ranked, middle - 1, side="left"))
-        last.append(jnp.searchsorted(ranked, middle + 1, side="right"))
-    first, last = jnp.stack(first), jnp.stack(last)
+        firsts.append(jnp.arange(bodies) + 1 if here else jnp.searchsorted(ranked, middle - 1, side="left"))
+        lasts.append(jnp.searchsorted(ranked, middle + 1, side="right"))
+    first, last = jnp.stack(firsts), jnp.stack(lasts)
     at = first[:, None] + jnp.arange(row)[:, None]
     one = jnp.broadcast_to(order, at.shape)
     return one, order[jnp.minimum(at, bodies - 1)], at < last[:, None], (last - first).max()
@@ -188,8 +189,8 @@ def _coefficients(a, b, used, n, gap, x, s: Carried, fixed: Fixed, places, v_wal
     before = (n * (jnp.where(wall, 0.0, s.u[:3, j]) - s.u[:3, a] + chi)).sum(0)
     one, two = fixed.inverse[:, a], jnp.where(wall, 0.0, fixed.inverse[:, j])
     blocks = (one[0] + two[0], one[0] + two[0] + la**2 * one[1] + lb**2 * two[1], one[1] + two[1])
-    G = tuple(jnp.where(used, block, 1.0) for block in blocks)
-    return Listed(a, b, used, n, la, lb, chi + e_N * before * n, mu, roll, pivot, *G, fixed.inverse, table)
+    G_N, G_T, G_R = (jnp.where(used, block, 1.0) for block in blocks)
+    return Listed(a, b, used, n, la, lb, chi + e_N * before * n, mu, roll, pivot, G_N, G_T, G_R, fixed.inverse, table)
 
 
 def _into_cones(c: Listed, X):
@@ -270,4 +271,5 @@ class JaxStep:
         residual, error, iterations, count = worth
         outcome = Outcome(float(residual), float(error), int(iterations), int(count), *pushed)
         x, rotation, rows, contacts = after
-        return State(state.step + 1, x, rotation, rows, ContactList(*contacts, sizes.contacts)), outcome
+        listed = ContactList(*contacts, sizes.contacts)  # type: ignore[call-arg]
+        return State(state.step + 1, x, rotation, rows, listed), outcome

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..results import RESULTS
+from . import seeing
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,22 @@ class ManySolution:
         rows = range(len(self.t))
         return np.array([self.system.energy(self.position[k], self.velocity[k], self.spin[k]) for k in rows])
 
+    def coordination(self, row: int) -> float:
+        """Mean number of contacts that push, of the bodies that have any."""
+        return seeing.coordination(self, row)
+
+    def packing_fraction(self, row: int, low: Any, high: Any) -> float:
+        """Part of the box between two corners that bodies fill."""
+        return seeing.packing_fraction(self, row, low, high)
+
+    def plot(self, path: Any = None, title: str = "") -> Any:
+        """Energy, contacts, residual and velocity error over time, as a picture, or as a figure where no path is given."""
+        return seeing.plot(self, path, title)
+
+    def film(self, path: Any, *, frames: int = 100, fps: int = 20, colour: Any = None, chains: bool = False) -> None:
+        """A film, .gif or .mp4: see `stickslip.many.seeing.film`."""
+        seeing.film(self, path, frames=frames, fps=fps, colour=colour, chains=chains)
+
     def summary(self) -> str:
         """In words how the run ended, and how many steps were solved."""
         s = self.stats
@@ -91,5 +108,6 @@ class ManySolution:
         at = s.residual[s.accepted]
         return (
             f"{ended}{steps} steps: {steps - open_} solved to {self.tolerance:g}, {open_} accepted at residuals up to"
-            f" {at.max():.1e} (median {np.median(at):.1e}; velocities off by up to {s.velocity_error[s.accepted].max():.1e} m/s)"
+            f" {at.max():.1e} (median {np.median(at):.1e}; velocities off by up to"
+            f" {s.velocity_error[s.accepted].max():.1e} m/s)"
         )

@@ -9,8 +9,8 @@ with l the distances of the point from the centres and chi the velocity of a wal
 The blocks on the diagonal of G = W^T M^-1 W are multiples of one, G_N along the normal and G_T across it: balls need no
 tangents. Rolling and pivoting friction add a torque tau on b and -tau on a, against the relative spin omega_b - omega_a.
 
-The law is  P_N = max(0, P_N - rho_N xi_N),  P_F = prox_C(P_F - rho_T gamma_F)  with the ball C of radius mu P_N, S0 (8), (10);
-prox parameters are 1/G_N and 1/G_T, so that nothing depends on units. A body is a row: v, omega, 1/m, 1/theta.
+The law is  P_N = max(0, P_N - rho_N xi_N),  P_F = prox_C(P_F - rho_T gamma_F)  with the ball C of radius mu P_N, S0 (8),
+(10); prox parameters are 1/G_N and 1/G_T, so that nothing depends on units. A body is a row: v, omega, 1/m, 1/theta.
 """
 
 import math
