@@ -134,7 +134,7 @@ def settle(options):
         f"  after {steps} steps: {contacts[-1]:.0f} contacts, MuJoCo {other.data.ncon}; largest speed {fastest[-1]:.1e} m/s,",
         end="",
     )
-    print(f" MuJoCo {other.fastest:.1e}: without rolling friction some balls roll to and fro for ever")
+    print(f"{fastest[-1]:.1e} m/s, MuJoCo {other.fastest:.1e}: without rolling friction some balls roll to and fro for ever")
     # Impact: until half of the largest kinetic energy is gone.
     number = np.arange(steps)
     half = int(np.argmax((number > kinetic.argmax()) & (kinetic < 0.5 * kinetic.max())))

@@ -14,7 +14,7 @@ import stickslip as ss
 
 pytest.importorskip("numba", reason="sweeps on the processor")
 
-from stickslip.many import AndersonSOR, Balls, Disks, Drum, ManyBodies, Plane, box, load, resume, simulate
+from stickslip.many import AndersonJacobi, AndersonSOR, Balls, Disks, Drum, ManyBodies, Plane, box, load, resume, simulate
 
 G = 9.81
 NOTHING_SOLVED = AndersonSOR(max_sweeps=1, depth=0, newton_below=0)
@@ -317,6 +317,69 @@ def test_on_unsolved_halve_divides_the_steps_that_need_it():
     assert halved.stats.parts.max() > 1
     assert (halved.stats.parts[~plain.stats.accepted & (np.cumsum(halved.stats.parts > 1) == 0)] == 1).all()
     assert len(halved.t) == len(plain.t)
+
+
+# -- on the device of JAX ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def on_device():
+    solver = AndersonJacobi(max_iterations=1000, deterministic=True)
+    return loose().simulate(t1=0.25, dt=5e-3, tolerance=1e-9, solver=solver)
+
+
+def test_the_device_takes_the_same_steps(on_device):
+    """Another search, another solver, other sums: the same motion, as far as the tolerance says."""
+    there, here = on_device, loose().simulate(t1=0.25, dt=5e-3, tolerance=1e-9)
+    assert not there.stats.accepted.any()
+    assert here.stats.contacts[-1] > 60
+    np.testing.assert_array_equal(there.stats.contacts, here.stats.contacts)
+    np.testing.assert_allclose(there.velocity, here.velocity, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(there.rotation, here.rotation, rtol=0, atol=1e-7)
+    # Which wall bears how much is not unique, what they bear together is.
+    together = (run.stats.wall_percussion.sum(axis=1) for run in (there, here))
+    np.testing.assert_allclose(*together, rtol=0, atol=1e-6)
+    one, two = there.contacts[-1], here.contacts[-1]
+    order = np.lexsort((two.b, two.a))
+    np.testing.assert_array_equal(np.stack([one.a, one.b]), np.stack([two.a, two.b])[:, order])
+
+
+def test_its_certificate_is_that_of_the_law(on_device):
+    for k in (20, 35, 50):
+        residual, error = natural_map(on_device, k)
+        assert on_device.stats.residual[k - 1] == pytest.approx(residual, rel=1e-5, abs=1e-12)
+        assert on_device.stats.velocity_error[k - 1] == pytest.approx(error, rel=1e-5, abs=1e-12)
+
+
+def test_it_is_what_there_is_without_numba(monkeypatch):
+    from stickslip.many import solvers
+
+    assert isinstance(solvers.default_solver(), AndersonSOR)
+    monkeypatch.setattr(solvers, "find_spec", lambda name: None)
+    assert isinstance(solvers.default_solver(), AndersonJacobi)
+
+
+# -- seeing ------------------------------------------------------------------------------------------------------------
+
+
+def test_packing_fraction_and_coordination_of_a_lattice():
+    k = np.stack(np.meshgrid(*[np.arange(5)] * 3), axis=-1).reshape(-1, 3)
+    sol = ManyBodies(Balls(0.1 * k, 0.05, velocity=-1e-3 * k), gravity=(0, 0, 0)).simulate(t1=0.01, dt=0.01)
+    assert sol.packing_fraction(0, (0.1,) * 3, (0.3,) * 3) == pytest.approx(np.pi / 6, abs=2e-3)
+    assert sol.packing_fraction(0, (-0.05,) * 3, (0.45,) * 3) == pytest.approx(np.pi / 6, abs=2e-3)
+    assert sol.coordination(1) == pytest.approx(2 * 300 / 125)
+    assert sol.coordination(0) == 0.0
+
+
+def test_pictures_and_films(tmp_path):
+    pytest.importorskip("matplotlib")
+    sol = mixer().simulate(t1=0.3, dt=2e-3, save_every=10)
+    sol.plot(tmp_path / "run.png")
+    sol.film(tmp_path / "run.gif", frames=3, chains=True)
+    for name in ("run.png", "run.gif"):
+        assert (tmp_path / name).stat().st_size > 5000
+    with pytest.raises(ValueError, match=r"must end in \.gif or \.mp4"):
+        sol.film(tmp_path / "run.avi")
 
 
 # -- long runs ----------------------------------------------------------------------------------------------------------
