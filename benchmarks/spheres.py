@@ -130,10 +130,7 @@ def settle(options):
     theirs = other.measured(steps)
     own, state = measured(step, state, steps)
     ms, residual, contacts, kinetic, fastest = own.T
-    print(
-        f"  after {steps} steps: {contacts[-1]:.0f} contacts, MuJoCo {other.data.ncon}; largest speed {fastest[-1]:.1e} m/s,",
-        end="",
-    )
+    print(f"  after {steps} steps: {contacts[-1]:.0f} contacts, MuJoCo {other.data.ncon}; largest speed", end=" ")
     print(f"{fastest[-1]:.1e} m/s, MuJoCo {other.fastest:.1e}: without rolling friction some balls roll to and fro for ever")
     # Impact: until half of the largest kinetic energy is gone.
     number = np.arange(steps)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 SHIFT = 1e-9
-SHORTEST = 2.0**-10  # part of a step below which there is no descent
+SHORTEST = 2.0**-5  # part of a step; where only shorter ones descend, hardly any problem is solved in the end
 
 
 class Balls(NamedTuple):

@@ -124,7 +124,8 @@ def _run(system, solver, settings, state, recorder, progress) -> ManySolution:
                 k = state.step
                 t, end = t0 + k * dt, t1 if k == n - 1 else t0 + (k + 1) * dt
                 done, outcome, parts = advance(step, state, t, end - t, tolerance, settings["on_unsolved"])
-                energy = float(system.energy(done.x, *_velocities(done)))
+                with np.errstate(over="ignore", invalid="ignore"):  # judged in the next line
+                    energy = float(system.energy(done.x, *_velocities(done)))
                 if not math.isfinite(energy):
                     raise SimulationError(_not_finite(k, end), recorder.solution(settings))
                 if settings["on_unsolved"] == "raise" and outcome.residual > tolerance:

@@ -33,11 +33,9 @@ def packing_fraction(sol: "ManySolution", row: int, low: Any, high: Any, samples
     if np.shape(low) != (dim,) or np.shape(high) != (dim,) or not np.all(np.asarray(high) > np.asarray(low)):
         raise ValueError(f"packing_fraction(low={low}, high={high}): two corners with {dim} components, high above low")
     points = qmc.scale(qmc.Halton(dim, seed=0).random(samples), low, high)
-    tree, r = cKDTree(np.asarray(sol.position[row])[:, :dim]), sol.system.radius
-    # A point is in a body if it is in one of those whose centres are near.
-    inside = np.zeros(samples, bool)
-    for k, near in enumerate(tree.query_ball_point(points, r.max())):
-        inside[k] = any(np.sum((tree.data[j] - points[k]) ** 2) < r[j] ** 2 for j in near)
+    tree, inside = cKDTree(points), np.zeros(samples, bool)
+    for within in tree.query_ball_point(np.asarray(sol.position[row])[:, :dim], sol.system.radius):
+        inside[within] = True
     return float(inside.mean())
 
 
