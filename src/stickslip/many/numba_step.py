@@ -1,0 +1,237 @@
+"""Moreau's midpoint rule for many balls, contact after contact, compiled by numba.
+
+    x_m = x_n + dt/2 v_n,    A = {k : g_N^k(x_m) <= 0}  (and contacts at rest: see `search`)
+    M (u_n+1 - u_n) = dt h + W_m P
+    xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for k in A,    xi_N = g_N_dot(u_n+1) + e_N g_N_dot(u_n)
+    x_n+1 = x_m + dt/2 v_n+1
+
+The rule of `ss.MoreauMidpoint`; contact is enforced on velocity level, order 1. Balls have no gyroscopic forces.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .anderson import solve
+from .compiled import compiled
+from .contacts import ContactList, Outcome, State
+from .newton import framed
+from .search import index_by_first, touching
+from .solvers import AndersonSOR
+from .sweeps import certificate, moved
+
+
+@compiled()
+def _drifted(x, rotation, rows, dt):
+    """Half a step with constant velocity, in place; a rotation is the quaternion (w, x, y, z)."""
+    for i in range(len(x)):
+        angle = 0.0
+        for d in range(3):
+            x[i, d] += dt * rows[i, d]
+            angle += rows[i, 3 + d] ** 2
+        half = 0.5 * dt * math.sqrt(angle)
+        c = math.cos(half)
+        s = 0.5 * dt * (math.sin(half) / half if half > 1e-8 else 1.0)
+        a, b, e = s * rows[i, 3], s * rows[i, 4], s * rows[i, 5]
+        w, p, q, r = rotation[i]
+        rotation[i, 0] = c * w - a * p - b * q - e * r
+        rotation[i, 1] = c * p + a * w + b * r - e * q
+        rotation[i, 2] = c * q - a * r + b * w + e * p
+        rotation[i, 3] = c * r + a * q - b * p + e * w
+        size = math.sqrt((rotation[i] ** 2).sum())
+        for d in range(4):
+            rotation[i, d] /= size
+
+
+@compiled()
+def _law(k, a, b, n, gap, x, r, rows, of, laws, walls, out):
+    """Levers, prox parameters, coefficients and chi of contact k."""
+    la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R = out
+    e_N, mus, rolls, pivots = laws
+    places, v_wall, omega_wall = walls
+    bodies, i, j = len(x), a[k], b[k]
+    on_wall = j >= bodies
+    la[k] = r[i] + gap[k] if on_wall else r[i] + 0.5 * gap[k]
+    lb[k] = 0.0 if on_wall else r[j] + 0.5 * gap[k]
+    for d in range(3):
+        chi[k, d] = 0.0
+    if on_wall:  # the velocity of the wall at the point of contact
+        o, w = omega_wall[j - bodies], j - bodies
+        cx = x[i, 0] + la[k] * n[k, 0] - places[w, 0]
+        cy = x[i, 1] + la[k] * n[k, 1] - places[w, 1]
+        cz = x[i, 2] + la[k] * n[k, 2] - places[w, 2]
+        chi[k, 0] = v_wall[w, 0] + o[1] * cz - o[2] * cy
+        chi[k, 1] = v_wall[w, 1] + o[2] * cx - o[0] * cz
+        chi[k, 2] = v_wall[w, 2] + o[0] * cy - o[1] * cx
+    before = 0.0
+    for d in range(3):
+        before += n[k, d] * (rows[j, d] - rows[i, d] + chi[k, d])
+    one, two = of[i], of[j]
+    for d in range(3):
+        chi[k, d] += e_N[one, two] * before * n[k, d]
+    masses, spins = rows[i, 6] + rows[j, 6], rows[i, 7] + rows[j, 7]
+    rho_N[k], rho_R[k] = 1.0 / masses, 1.0 / spins
+    rho_T[k] = 1.0 / (masses + la[k] ** 2 * rows[i, 7] + lb[k] ** 2 * rows[j, 7])
+    mu[k], mu_roll[k], mu_pivot[k] = mus[one, two], rolls[one, two], pivots[one, two]
+
+
+@compiled()
+def _started(count, a, b, n, source, X_before, half_before, X, mu, mu_roll, mu_pivot, turns):
+    """Percussions of the step before, turned with the normal and within their cones: where the search starts."""
+    for k in range(count):
+        s = source[k]
+        for d in range(3):
+            X[k, d] = 0.0
+            if turns:
+                X[count + k, d] = 0.0
+        if s < 0:
+            continue
+        P_N = 0.0
+        for d in range(3):
+            P_N += X_before[s, d] * n[k, d]
+        P_N = max(P_N, 0.0)
+        _inside(X_before[s], n[k], P_N, mu[k] * P_N, X[k])
+        if turns:
+            _turned(X_before[half_before + s], n[k], mu_roll[k] * P_N, mu_pivot[k] * P_N, X[count + k])
+
+
+@compiled()
+def _inside(old, n, P_N, radius, new):
+    along, size = old[0] * n[0] + old[1] * n[1] + old[2] * n[2], 0.0
+    for d in range(3):
+        new[d] = old[d] - along * n[d]
+        size += new[d] ** 2
+    size = math.sqrt(size)
+    s = radius / size if size > radius else 1.0
+    for d in range(3):
+        new[d] = P_N * n[d] + s * new[d]
+
+
+@compiled()
+def _turned(old, n, roll, pivot, new):
+    along = old[0] * n[0] + old[1] * n[1] + old[2] * n[2]
+    _inside(old, n, min(max(along, -pivot), pivot), roll, new)
+
+
+@compiled()
+def _rested(count, a, b, n, gap, chi, rho_N, P, rows, error, dt, extent, limit):
+    """Up to which gap a contact counts as closed in the next step: as far as a gap rate of zero opens it, if it rests.
+
+    A rate is zero if it is below the largest velocity error that the solution is certified to have, and round-off.
+    """
+    eps = 8.0 * np.finfo(np.float64).eps
+    for k in range(count):
+        i, j = a[k], b[k]
+        rate, size = 0.0, 0.0
+        for d in range(3):
+            rate += n[k, d] * (rows[j, d] - rows[i, d] + chi[k, d])
+            size += abs(P[k, d]) / rho_N[k] + abs(rows[j, d]) + abs(rows[i, d]) + abs(chi[k, d])
+        zero = error + eps * size
+        limit[k] = max(gap[k], 0.0) + dt * zero + eps * extent if abs(rate) <= zero else -np.inf
+
+
+@compiled()
+def _pushed(count, a, b, n, la, P, tau, x, bodies, places, turns, force, moment):
+    """What walls receive: percussions, and moments about the place of the wall."""
+    force[:] = 0.0
+    moment[:] = 0.0
+    for k in range(count):
+        w, i = b[k] - bodies, a[k]
+        if w < 0:
+            continue
+        cx = x[i, 0] + la[k] * n[k, 0] - places[w, 0]
+        cy = x[i, 1] + la[k] * n[k, 1] - places[w, 1]
+        cz = x[i, 2] + la[k] * n[k, 2] - places[w, 2]
+        for d in range(3):
+            force[w, d] += P[k, d]
+            if turns:
+                moment[w, d] += tau[k, d]
+        moment[w, 0] += cy * P[k, 2] - cz * P[k, 1]
+        moment[w, 1] += cz * P[k, 0] - cx * P[k, 2]
+        moment[w, 2] += cx * P[k, 1] - cy * P[k, 0]
+
+
+@compiled()
+def _built(count, a, b, n, gap, x, r, rows, of, laws, walls, out):
+    for k in range(count):
+        _law(k, a, b, n, gap, x, r, rows, of, laws, walls, out)
+
+
+class NumbaStep:
+    """A step of Moreau's rule on the processor; ``__call__`` gives the next state and what the step is worth."""
+
+    def __init__(self, system: Any, solver: AndersonSOR):
+        self.r, self.of, self.gravity = system.radius, system.material, system.gravity
+        self.turns, self.laws, self.walls, self.solver = system.turns, tuple(system.laws), system.walls, solver
+
+    def __call__(self, state: State, t: float, dt: float, tolerance: float) -> tuple[State, Outcome]:
+        x, rotation, rows = state.x.copy(), state.rotation.copy(), state.rows
+        bodies = len(x)
+        _drifted(x, rotation, rows, 0.5 * dt)
+        places, v_wall, omega_wall = self.walls.at(t + 0.5 * dt)
+        found, capacity = self._found(x, state, places)
+        count, a, b, n, gap, source = found
+        out = tuple(np.empty((count, 3)) if d == 2 else np.empty(count) for d in range(9))
+        _built(count, a, b, n, gap, x, self.r, rows, self.of, self.laws, (places, v_wall, omega_wall), out)
+        la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R = out
+        contacts = (a, b, n, la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R, self.turns)
+        X = np.empty(((1 + self.turns) * count, 3))
+        before = state.contacts
+        _started(count, a, b, n, source, before.X, len(before.a), X, mu, mu_roll, mu_pivot, self.turns)
+        w = 1.0 / rho_N
+        if self.turns:
+            w = np.concatenate([w, np.maximum(la, lb) / rho_R])
+        u_free = rows.copy()
+        u_free[:bodies, :3] += dt * self.gravity
+        u = u_free.copy()
+        residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, X, w, tolerance)
+        limit = np.empty(count)
+        extent = float(np.abs(x).max() + self.r.max()) if bodies else 0.0
+        _rested(count, a, b, n, gap, chi, rho_N, X, u, error, dt, extent, limit)
+        force, moment = np.empty((len(places), 3)), np.empty((len(places), 3))
+        _pushed(count, a, b, n, la, X[:count], X[count:], x, bodies, places, self.turns, force, moment)
+        _drifted(x, rotation, u, 0.5 * dt)
+        listed = ContactList(a, b, n, gap, X, limit, capacity)
+        relative = residual / size if size > 0.0 else residual
+        return State(state.step + 1, x, rotation, u, listed), Outcome(relative, error, sweeps, count, force, moment)
+
+    def _found(self, x, state: State, places):
+        """Closed contacts, in lists that grow until all of them fit."""
+        before, capacity = state.contacts, state.contacts.capacity
+        order, start = index_by_first(before.a, len(before.a), len(x))
+        margin = 1e-3 * float(self.r.min())
+        kinds, directions, sizes = self.walls.kinds, self.walls.directions, self.walls.sizes
+        while True:
+            a, b = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+            n, gap, source = np.empty((capacity, 3)), np.empty(capacity), np.empty(capacity, np.int64)
+            count = touching(
+                x, self.r, (kinds, places, directions, sizes), margin, (before.b, before.limit, order, start),
+                a, b, n, gap, source,
+            )  # fmt: skip
+            if count <= capacity:
+                return (count, *(part[:count] for part in (a, b, n, gap, source))), capacity
+            capacity = max(2 * capacity, count)
+
+
+def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance):
+    """Percussions X and velocities u in place: residual, largest velocity error, size of the free velocities, sweeps.
+
+    What sweeps have not solved is tried by Newton's method if there are few contacts.
+    """
+    options = solver.max_sweeps, solver.relaxation, solver.depth
+    found = solve(contacts, u_free, u, X, w, tolerance, *options)
+    residual, _, size, sweeps = found
+    if residual <= tolerance * size or not 0 < len(contacts[0]) <= solver.newton_below:
+        return found
+    problem = framed(contacts, u_free)
+    y, _, _ = problem.problem.solve(problem.rows_of(X), 0.5 * tolerance * size)
+    better, v, C = np.empty_like(X), u_free.copy(), len(contacts[0])
+    a, b, n, _, _, _, mu, _, _, mu_roll, mu_pivot, _, turns = contacts
+    _started(C, a, b, n, np.arange(C), problem.vectors_of(y), C, better, mu, mu_roll, mu_pivot, turns)  # into their cones
+    moved(contacts, u_free, v, better[:C], better[C:])
+    residual_n, error_n = certificate(contacts, v, better[:C], better[C:])
+    if not residual_n < residual:
+        return found
+    X[:], u[:] = better, v
+    return residual_n, error_n, size, sweeps
