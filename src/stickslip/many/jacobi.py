@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from .solvers import check
 
 TOLERATED = 2.0  # an iterate this much worse than the best one is dropped
-LOOKED = 10  # iterations after which the certificate is asked
+LOOKED = 10  # iterations in a row: then the certificate is asked, which a device has to report
 TINY = 1e-13  # of the largest diagonal: added to the Gram matrix, whose columns may depend on each other
 
 
@@ -25,9 +25,9 @@ TINY = 1e-13  # of the largest diagonal: added to the Gram matrix, whose columns
 class AndersonJacobi:
     """Projected Jacobi relaxation with Anderson's mixing; a step in one compiled function, on a GPU or without numba."""
 
-    max_iterations: int = 200  # a step that is not solved by then is unsolved
+    max_iterations: int = 200  # in tens; a step that is not solved by then is unsolved
     relaxation: float = 1.0  # of the prox parameters, between 0 and 2
-    depth: int = 6  # differences that the mixing remembers; 0: plain relaxation
+    depth: int = 5  # differences that the mixing remembers; 0: plain relaxation
     deterministic: bool = False  # on a GPU: sums in a fixed order, so that two runs agree bit for bit
 
     def __post_init__(self) -> None:
@@ -128,6 +128,7 @@ class Search(NamedTuple):
     X: Any
     dF: Any  # (depth, rows, C)
     dS: Any
+    gram: Any  # (depth, depth) products of dF
     f: Any  # of the last iteration
     S: Any
     filled: Any  # differences that count
@@ -137,48 +138,58 @@ class Search(NamedTuple):
     residual: Any  # and what it said
 
 
-def solve(c: Listed, u_free, X, tolerance, options: AndersonJacobi):
+def solve(contacts: Listed, u_free, X, tolerance, options: AndersonJacobi):
     """X, u, residual, largest velocity error, its reference, iterations."""
-    gamma, _ = velocities(c, u_free)
-    size = jnp.sqrt(jnp.where(c.used, (gamma**2).sum(0), 0.0).sum())
+    gamma, _ = velocities(contacts, u_free)
+    size = jnp.sqrt(jnp.where(contacts.used, (gamma**2).sum(0), 0.0).sum())
     target, depth = tolerance * size, max(options.depth, 1)
-    rho_N, rho_T, rho_R = (options.relaxation * rho for rho in _divided(c, len(X) == 6))
+    rho_N, rho_T, rho_R = (options.relaxation * rho for rho in _divided(contacts, len(X) == 6))
     w = jnp.concatenate(
-        [jnp.broadcast_to(c.G_N, (3, len(c.a))), jnp.broadcast_to(jnp.maximum(c.la, c.lb) * c.G_R, (3, len(c.a)))]
+        [
+            jnp.broadcast_to(contacts.G_N, (3, len(contacts.a))),
+            jnp.broadcast_to(jnp.maximum(contacts.la, contacts.lb) * contacts.G_R, (3, len(contacts.a))),
+        ]
     )
     w = w[: len(X)]
 
     def iterate(s: Search) -> Search:
-        gamma, spin = velocities(c, moved(c, u_free, s.X))
-        S = projected(c, s.X, gamma, spin, rho_N, rho_T, rho_R, lambda new, old: new)
+        gamma, spin = velocities(contacts, moved(contacts, u_free, s.X))
+        S = projected(contacts, s.X, gamma, spin, rho_N, rho_T, rho_R, lambda new, old: new)
         f = w * (S - s.X)
         norm = jnp.sqrt((f * f).sum())
         worse = norm > TOLERATED * s.smallest
         better = norm < s.smallest
         at = s.count % depth
         fresh = (s.count == 0) | worse | (options.depth == 0)
-        dF = s.dF.at[at].set(jnp.where(s.filled >= 0, f - s.f, 0.0))
+        newest = jnp.where(s.filled >= 0, f - s.f, 0.0)
+        dF = s.dF.at[at].set(newest)
         dS = s.dS.at[at].set(jnp.where(s.filled >= 0, S - s.S, 0.0))
+        row = _products(dF, newest)
+        gram = s.gram.at[at].set(row).at[:, at].set(row)
         filled = jnp.where(fresh, 0, jnp.minimum(s.filled + 1, depth))
         age = (at - jnp.arange(depth)) % depth
-        mixed = S - _mixture(dF, dS, f, age < filled)
+        c = _coefficients(gram, _products(dF, f), age < filled)
+        mixed = S - (c[:, None, None] * dS).sum(0)
         X = jnp.where(worse, s.kept, mixed)
         kept = jnp.where(better, S, s.kept)
-        look = ((s.count + 1) % LOOKED == 0) | (norm <= target)
-        residual = jax.lax.cond(look, lambda: certificate(c, u_free, S)[0], lambda: jnp.inf)
-        liked = residual < s.residual
-        return Search(
-            s.count + 1, X, dF, dS, f, S, jnp.where(worse, -1, filled), kept, jnp.minimum(norm, s.smallest),
-            jnp.where(liked, S, s.best), jnp.where(liked, residual, s.residual),
+        return s._replace(
+            count=s.count + 1, X=X, dF=dF, dS=dS, gram=gram, f=f, S=S, filled=jnp.where(worse, -1, filled), kept=kept,
+            smallest=jnp.minimum(norm, s.smallest),
         )  # fmt: skip
+
+    def looked_at(s: Search) -> Search:
+        s = jax.lax.fori_loop(0, min(LOOKED, options.max_iterations), lambda _, s: iterate(s), s)
+        residual = certificate(contacts, u_free, s.S)[0]
+        liked = residual < s.residual
+        return s._replace(best=jnp.where(liked, s.S, s.best), residual=jnp.where(liked, residual, s.residual))
 
     nothing = jnp.zeros((depth, *X.shape))
     start = Search(
-        jnp.zeros((), int), X, nothing, nothing, jnp.zeros_like(X), jnp.zeros_like(X), jnp.full((), -1), X,
-        jnp.full((), jnp.inf), X, certificate(c, u_free, X)[0],
+        jnp.zeros((), int), X, nothing, nothing, jnp.zeros((depth, depth)), jnp.zeros_like(X), jnp.zeros_like(X),
+        jnp.full((), -1), X, jnp.full((), jnp.inf), X, certificate(contacts, u_free, X)[0],
     )  # fmt: skip
-    end = jax.lax.while_loop(lambda s: (s.residual > target) & (s.count < options.max_iterations), iterate, start)
-    residual, largest, u = certificate(c, u_free, end.best)
+    end = jax.lax.while_loop(lambda s: (s.residual > target) & (s.count < options.max_iterations), looked_at, start)
+    residual, largest, u = certificate(contacts, u_free, end.best)
     return end.best, u, residual, largest, size, end.count
 
 
@@ -198,13 +209,17 @@ def _divided(c: Listed, turns: bool):
     return safe(masses), safe(masses + c.la**2 * one[1] + c.lb**2 * two[1]), safe(spins)
 
 
-def _mixture(dF, dS, f, valid):
-    """sum_j c_j dS_j of the valid differences, c = argmin |f - sum_j c_j dF_j|; small enough to be written out."""
-    m = len(dF)
-    gram = jnp.einsum("irk,jrk->ij", dF, dF)
+def _products(dF, f):
+    """Of all differences with f. A sum, not a product of matrices: with so few rows that leaves a device idle."""
+    return (dF * f).sum((1, 2))
+
+
+def _coefficients(gram, right, valid):
+    """c = argmin |f - sum_j c_j dF_j| over the valid differences; small enough to be written out."""
+    m = len(right)
     gram = jnp.where(valid[:, None] & valid[None, :], gram, 0.0)
     gram += jnp.diag(jnp.where(valid, TINY * gram.max() + 1e-300, 1.0))
-    right = jnp.where(valid, jnp.einsum("irk,rk->i", dF, f), 0.0)
+    right = jnp.where(valid, right, 0.0)
     L = [[jnp.zeros(())] * m for _ in range(m)]
     y = [jnp.zeros(())] * m
     for i in range(m):  # Cholesky's factors
@@ -215,4 +230,4 @@ def _mixture(dF, dS, f, valid):
     c = [jnp.zeros(())] * m
     for i in reversed(range(m)):
         c[i] = (y[i] - sum(L[k][i] * c[k] for k in range(i + 1, m))) / L[i][i]
-    return jnp.einsum("i,irk->rk", jnp.where(valid, jnp.stack(c), 0.0), dS)
+    return jnp.where(valid, jnp.stack(c), 0.0)

@@ -96,7 +96,7 @@ class ManyBodies:
         rows[:n, 3:6] = spin if self.dim == 3 else np.stack([0 * spin, 0 * spin, spin], axis=-1)
         rows[:n, 6], rows[:n, 7] = 1.0 / self.mass, 1.0 / self.inertia
         rotation = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
-        return State(0, self._spatial(self._all("position")), rotation, rows, ContactList.empty(4 * n + 64))
+        return State(0, self._spatial(self._all("position")), rotation, rows, ContactList.empty(3 * n + 64))
 
     def gaps(self, x: np.ndarray, margin: float, t: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Pairs (a, b), a < b, closer than the margin, and their gaps; a wall w is the body  number of bodies + w."""
