@@ -239,6 +239,25 @@ def test_impacts_obey_newton(e_N):
     assert sol.velocity[-1, 1, 0] - sol.velocity[-1, 0, 0] == pytest.approx(2.0 * e_N, abs=1e-12)
 
 
+def test_no_partner_of_a_large_ball_is_forgotten():
+    """A ball among a thousand small ones that all touch it: the contacts there are, found by other code."""
+    rng = np.random.default_rng(0)
+    out = rng.standard_normal((30_000, 3))
+    out = 1.0001 * out / np.linalg.norm(out, axis=1)[:, None]
+    keep = []
+    for k in range(len(out)):  # apart from each other
+        if len(keep) == 700:
+            break
+        if not keep or np.linalg.norm(out[keep] - out[k], axis=1).min() > 0.05:
+            keep.append(k)
+    balls = [Balls([[0, 0, 0]], 0.98), Balls(out[keep], 0.02, velocity=-0.1 * out[keep])]
+    sol = ManyBodies(balls, law=ss.Contact(), gravity=(0, 0, 0)).simulate(
+        t1=0.01, dt=0.01, solver=AndersonSOR(newton_below=0)
+    )
+    assert len(keep) == 700
+    assert sol.stats.contacts[0] == 700
+
+
 def test_materials_have_laws_by_pair():
     balls = [
         Balls([[0, 0, 0.1]], 0.1, velocity=(1, 0, 0), material="ice"),
