@@ -18,7 +18,8 @@ from .compiled import compiled, summed
 from .sweeps import certificate, free_size, moved, sweep
 
 TOLERATED, PATIENCE = 2.0, 4
-LOOKED = 20  # sweeps after which the certificate is asked at the latest
+LOOKED = 20  # sweeps after which the certificate is asked at the latest; where it fell by half in them, there are more,
+LONGER = 3  # up to so many times as many as were asked for
 TINY = 1e-14  # of the trace: below it differences depend on each other
 
 
@@ -112,10 +113,9 @@ def _mixed(X, f, memory, gram, columns, at, fresh):
         return 0, 0
     _remember(f, f_before, X, X_before, dF[at], dS[at])
     columns = min(columns + 1, depth)
-    for j in range(columns):
-        gram[at, j] = gram[j, at] = _dot(dF[at], dF[j])
     right = np.empty(columns)
     for j in range(columns):
+        gram[at, j] = gram[j, at] = _dot(dF[at], dF[j])
         right[j] = _dot(dF[j], f)
     good, c = _coefficients(gram, right, columns)
     if not good:
@@ -125,32 +125,37 @@ def _mixed(X, f, memory, gram, columns, at, fresh):
 
 
 @compiled()
-def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth):
+def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth, room):
     """Percussions (and torques) in place, u with them: residual, largest velocity error, its reference, sweeps.
 
-    ``X``: percussions, below them torques; ``w``: their factors to velocities.
+    ``X``: percussions, below them torques; ``w``: their factors to velocities; ``room``: arrays to work in.
     """
     C, size = len(contacts[0]), free_size(contacts, u_free)
     target = tolerance * size
     residual, largest = _certified(contacts, u_free, u, X)
     if residual <= target or C == 0:
         return residual, largest, size, 0
-    room = np.empty((2, max(depth, 1), *X.shape))
-    f, f_before, X_before, start = np.empty_like(X), np.empty_like(X), np.empty_like(X), np.empty_like(X)
-    best, kept, gram = X.copy(), X.copy(), np.zeros((max(depth, 1), max(depth, 1)))
+    dF, dS, f, f_before, X_before, start, best, kept = room
+    best[:], kept[:], gram = X, X, np.zeros((max(depth, 1), max(depth, 1)))
     best_residual = residual
     columns, at, restarts, fresh, smallest, trigger = 0, 0, 0, True, np.inf, target
-    for count in range(1, max_sweeps + 1):
+    allowed, count, before = max_sweeps, 0, residual
+    while count < allowed:
+        count += 1
         start[:] = X
         sweep(contacts, u, X[:C], X[C:], relaxation)
         norm = _difference(X, start, w, f)
-        if norm <= trigger or count % LOOKED == 0 or count == max_sweeps:
+        if norm <= trigger or count % LOOKED == 0 or count == allowed:
             residual, largest = _certified(contacts, u_free, u, X)
             if residual < best_residual:
                 best_residual, best[:] = residual, X
             if residual <= target:
                 return residual, largest, size, count
             trigger = 0.9 * norm * min(target / residual, 1.0)
+            if count == allowed and best_residual < before / 2.0:  # it converges: some more
+                allowed = min(allowed + LOOKED, LONGER * max_sweeps)
+            if count % LOOKED == 0:
+                before = best_residual
         if depth == 0 or restarts >= PATIENCE:
             continue
         if norm > TOLERATED * smallest:
@@ -159,7 +164,7 @@ def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth):
             continue
         if norm < smallest:
             smallest, kept[:] = norm, X
-        columns, at = _mixed(X, f, (room[0], room[1], f_before, X_before), gram, columns, at, fresh)
+        columns, at = _mixed(X, f, (dF, dS, f_before, X_before), gram, columns, at, fresh)
         fresh = columns < 0
         if columns > 0:
             moved(contacts, u_free, u, X[:C], X[C:])
@@ -169,4 +174,4 @@ def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth):
     if best_residual < residual:
         X[:] = best
         residual, largest = _certified(contacts, u_free, u, X)
-    return residual, largest, size, max_sweeps
+    return residual, largest, size, count

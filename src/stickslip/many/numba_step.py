@@ -164,6 +164,7 @@ class NumbaStep:
     def __init__(self, system: Any, solver: AndersonSOR):
         self.r, self.of, self.gravity = system.radius, system.material, system.gravity
         self.turns, self.laws, self.walls, self.solver = system.turns, tuple(system.laws), system.walls, solver
+        self.room = Room()
 
     def __call__(self, state: State, t: float, dt: float, tolerance: float) -> tuple[State, Outcome]:
         x, rotation, rows = state.x.copy(), state.rotation.copy(), state.rows
@@ -185,7 +186,7 @@ class NumbaStep:
         u_free = rows.copy()
         u_free[:bodies, :3] += dt * self.gravity
         u = u_free.copy()
-        residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, X, w, tolerance)
+        residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, X, w, tolerance, self.room)
         limit = np.empty(count)
         extent = float(np.abs(x).max() + self.r.max()) if bodies else 0.0
         _rested(count, a, b, n, gap, chi, rho_N, X, u, error, dt, extent, limit)
@@ -214,14 +215,38 @@ class NumbaStep:
             capacity = max(2 * capacity, count)
 
 
-def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance):
+ROUGH = 1e-2  # relative residual above which there are plain sweeps
+
+
+class Room:
+    """Arrays to work in, which are kept from step to step: memory that is new costs as much as a sweep."""
+
+    def __init__(self) -> None:
+        self._numbers = np.empty(0)
+
+    def of(self, shape: tuple[int, ...], depth: int) -> tuple[np.ndarray, ...]:
+        """Two lists of ``depth`` arrays of the shape, and six more."""
+        one = math.prod(shape)
+        if len(self._numbers) < (2 * depth + 6) * one:
+            self._numbers = np.empty(2 * (2 * depth + 6) * one)
+        ends = one * np.cumsum([0, depth, depth, 1, 1, 1, 1, 1, 1])
+        parts = [self._numbers[ends[k] : ends[k + 1]] for k in range(8)]
+        return (*(part.reshape(depth, *shape) for part in parts[:2]), *(part.reshape(shape) for part in parts[2:]))
+
+
+def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance, room: Room):
     """Percussions X and velocities u in place: residual, largest velocity error, size of the free velocities, sweeps.
 
-    What sweeps have not solved is tried by Newton's method if there are few contacts.
+    The ladder: sweeps with Anderson's mixing, plain ones where these have left much, Newton's method for few contacts.
     """
-    options = solver.max_sweeps, solver.relaxation, solver.depth
+    options = solver.max_sweeps, solver.relaxation, solver.depth, room.of(X.shape, max(solver.depth, 1))
     found = solve(contacts, u_free, u, X, w, tolerance, *options)
     residual, _, size, sweeps = found
+    if residual > max(ROUGH, tolerance) * size:
+        # Where the mixing has led astray, plain sweeps go on from the best that there was.
+        residual, error, size, more = solve(contacts, u_free, u, X, w, max(ROUGH, tolerance), *options[:2], 0, options[3])
+        sweeps += more
+        found = residual, error, size, sweeps
     if residual <= tolerance * size or not 0 < len(contacts[0]) <= solver.newton_below:
         return found
     problem = framed(contacts, u_free)

@@ -110,7 +110,7 @@ def _partners(i, x, r, margin, grid, out):
                 j = order[s]
                 reach = r[i] + r[j] + margin
                 dx, dy, dz = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
-                if j > i and dx * dx + dy * dy + dz * dz < reach * reach and count < len(out):
+                if j > i and dx * dx + dy * dy + dz * dz < reach * reach:
                     out[count] = j
                     count += 1
     return count
@@ -127,7 +127,7 @@ def touching(x, r, walls, margin, before, a, b, n, gap, source):
     shape, width, low = cells(x, 2.0 * r.max() + margin)
     cell, (order, start) = by_cell(x, shape, width, low)
     grid = (shape, cell, order, start)
-    near, m, count, bodies = np.empty(512, np.int64), np.empty(3), 0, len(x)
+    near, m, count, bodies = np.empty(len(x), np.int64), np.empty(3), 0, len(x)
     for i in order:
         found = _partners(i, x, r, margin, grid, near)
         for s in range(found + len(kinds)):

@@ -9,8 +9,10 @@ from typing import Any
 class AndersonSOR:
     """Projected Gauss-Seidel sweeps in the order of space, accelerated by Anderson's mixing; on one core, with numba."""
 
-    max_sweeps: int = 120  # a step that is not solved by then is unsolved
-    relaxation: float = 1.0  # of a sweep, between 0 and 2
+    max_sweeps: int = (
+        100  # a step that is not solved by then is unsolved; one that still converges may take three times as many
+    )
+    relaxation: float = 1.2  # of a sweep, between 0 and 2
     depth: int = 5  # differences that the mixing remembers; 0: plain sweeps
     newton_below: int = 500  # contacts up to which a sparse Newton method tries what sweeps have not solved
 

@@ -82,7 +82,7 @@ COVERAGE: dict[str, dict[str, Item]] = {
     },
     "S4": {
         "1": Item("not ours", "a function with a jump", "explains measures; there is nothing to compute"),
-        **_figures(("2", "disk mixer, with 30 disks")),
+        **_figures(("2", "disk mixer, with 30 disks and with 1000")),
         "3": Item("test", "states of laws in time", "test_woodpecker_switches_as_table_vii_at_the_reference_times"),
         "4": Item("not ours", "idea of the search", "a drawing; the search itself is Fig. 8"),
         **_figures(("5", "extrapolation in enduring contact")),

@@ -18,6 +18,7 @@ from . import (  # noqa: F401  (they register their entries)
     s3_tableaus_and_pendulum,
     s3_tables,
     s4_examples,
+    s4_mixer,
     s4_relaxation,
     s4_step_size,
 )
