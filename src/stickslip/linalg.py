@@ -15,7 +15,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 SMALL = 64
-SOFT = 1e-6  # of a row: what a singular matrix is made regular by; see `eliminate`
 
 
 def _by_platform(*args: Array, cpu: Callable, default: Callable) -> Any:
@@ -134,7 +133,7 @@ class Eliminated(NamedTuple):
             return jnp.where(self.solved & self.needed, y - self.T @ (self.singular @ y), 0.0)
 
         wanted = jnp.any(self.singular != 0.0)
-        return jnp.where(wanted, rest(rest(jnp.where(self.needed, y, 0.0))), 0.0)
+        return jnp.where(wanted, rest(jnp.where(self.needed, y, 0.0)), 0.0)
 
 
 def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array) -> Eliminated:
@@ -144,8 +143,7 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
     column k of A makes room for a column of the inverse. A pivot that is round-off beside its row is passed over: the
     system is singular there, and if it has solutions one of them results.
     On other devices, and above `SMALL` unknowns, a library factors; if one of its pivots (they are the same) is to be passed
-    over, it is the smallest solution that results: that of (A + s)^-1 for a small s, thrice, which leaves s^3 of what A
-    determines. Where many contacts share a load, all of them push then.
+    over, it is the smallest solution that results. Where many contacts share a load, all of them push then.
     """
     n = A.shape[0]
     places = jnp.arange(n)
@@ -183,8 +181,7 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
 
         # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.
         def smallest(state):
-            T = jnp.linalg.inv(inner + SOFT * jnp.eye(n))
-            return T + SOFT * (T @ (T + SOFT * (T @ T))), jnp.asarray(False)
+            return jnp.linalg.pinv(inner, rtol=rtol), jnp.asarray(False)
 
         inverse, _ = jax.lax.while_loop(lambda s: s[-1], smallest, (inverse, ~regular))
         # As in place: columns that are not needed hold A_nn^-1 A_nk.
