@@ -426,7 +426,14 @@ def waiting(extra: Path | None) -> bool:
     return True
 
 
-PARTS = {"models": models, "trajectories": trajectories, "shapes": shapes, "box": box, "waiting": waiting}
+def meeting_parts() -> dict[str, Any]:
+    import motion
+    import meeting
+
+    return {"pairs": meeting.pairs, **motion.PARTS}
+
+
+PARTS = {"models": models, "trajectories": trajectories, "shapes": shapes, "box": box, "waiting": waiting, **meeting_parts()}
 
 
 def main() -> int:

@@ -148,7 +148,7 @@ def beyond(points: Array, polygons: Array, normals: Array, flat: bool) -> Array:
     """
     along = jnp.roll(polygons, -1, axis=-2) - polygons
     normal = jnp.broadcast_to(normals[..., None, :], along.shape)
-    out = -along if flat else cross(along, normal)
+    out = normal * dot(along, normal)[..., None] - along if flat else cross(along, normal)
     size = length(out)
     away = dot((over(out, size[..., None]))[..., None, :, :], points[..., :, None, :] - polygons[..., None, :, :])
     return jnp.where((size > 0.0)[..., None, :], away, -FAR)
