@@ -1,5 +1,6 @@
 """Pairs of shapes that meet, sorted into blocks of arrays: what of the one touches what of the other."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -26,6 +27,16 @@ class Meeting(eqx.Module):
     def at(self, at: Poses) -> At:
         parts = [block.at(at) for block in self.blocks]
         return parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether something in it looks at whole steps."""
+        return any(isinstance(block, Balls) and block.on.topology.faces for block in self.blocks)
+
+    def during(self, at: Poses, now: Velocities, dt: Any) -> "Meeting":
+        """In a step that begins like this."""
+        blocks = tuple(b.during(at, now, dt) if isinstance(b, Balls) else b for b in self.blocks)
+        return dataclasses.replace(self, blocks=blocks)
 
     def motion(self, here: At, now: Velocities) -> Any:
         """Of the first bodies relative to the second ones, at their common points."""

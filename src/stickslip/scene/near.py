@@ -11,6 +11,7 @@ The distance of two lines of some length is the smallest of those of their ends 
 all pairs of balls, capsules and polyhedra with balls and capsules are lists of these. A ball in a room has g = R_room - R - |r|.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -21,7 +22,7 @@ from jaxtyping import Array, Float
 
 from .features import Features
 from .touch import At
-from .tree import Poses, back, cross, turned
+from .tree import Poses, Velocities, back, cross, turned
 
 AWAY = 1.0  # of the size of a pair: the gap of a slot that has no feature
 FAR = 1e30  # beside any length
@@ -75,8 +76,22 @@ class Choice(NamedTuple):
     flat: Array
 
 
+class Swept(NamedTuple):
+    """Of a step: balls whose centre would pass through a face, and the face that they enter by."""
+
+    through: Array
+    at: Array
+    normal: Array
+
+
+SAMPLES = 16  # of the way of a ball where it may touch: is it beside an edge, or on it?
+
+
 class Balls(eqx.Module):
-    """Balls about points of bodies, on the nearest features of others."""
+    """Balls about points of bodies, on the nearest features of others.
+
+    A ball that is so fast that its centre would come out behind a face within a step meets that face in this step.
+    """
 
     points: Float[Array, "n 3"]
     radius: Float[Array, " n"]  # of both together, or of the room less that of the ball
@@ -85,12 +100,17 @@ class Balls(eqx.Module):
     planar: bool = eqx.field(static=True)
     links: tuple[int, ...] = eqx.field(static=True)
     others: tuple[int, ...] = eqx.field(static=True)
+    swept: Swept | None = None
 
     def at(self, at: Poses) -> At:
         i, j = np.array(self.links), np.array(self.others)
         centre = at.x[i] + turned(at.A[i], jnp.asarray(self.points))
         x = back(at.A[j], centre - at.x[j])
         feature = self._nearest(jax.lax.stop_gradient(x))
+        if self.swept is not None:
+            through = self.swept.through[:, None]
+            point, axis = jnp.where(through, self.swept.at, feature.at), jnp.where(through, self.swept.normal, feature.axis)
+            feature = Choice(point, axis, feature.flat | self.swept.through)
         r = x - feature.at
         along = feature.axis * dot(feature.axis, r)[:, None]
         r = jnp.where(feature.flat[:, None], along, r - along)
@@ -102,6 +122,39 @@ class Balls(eqx.Module):
         if self.inside:
             return At(self.radius - height, centre + self._reach() * normal, tangents(-normal, self.planar))
         return At(height - self.radius, centre - self._reach() * normal, tangents(normal, self.planar))
+
+    def during(self, at: Poses, now: Velocities, dt: Any) -> "Balls":
+        """The same in a step that begins like this, as straight ways tell."""
+        if not self.on.topology.faces:
+            return self
+        i, j = np.array(self.links), np.array(self.others)
+        centre = at.x[i] + turned(at.A[i], jnp.asarray(self.points))
+        x = back(at.A[j], centre - at.x[j])
+        way = dt * back(at.A[j], now.at(i, centre) - now.at(j, centre))
+        x, way = jax.lax.stop_gradient((x, way))
+        n, corners = jnp.asarray(self.on.normals), jnp.asarray(self.on.polygons)[:, :, 0]
+        height = dot(n, x[:, None] - corners) - self.radius[:, None]
+        rate = dot(n, way[:, None])
+        enters, leaves = rate < 0.0, rate > 0.0
+        share = over(-height, rate)
+        start = jnp.max(jnp.where(enters, share, -FAR), axis=1)
+        end = jnp.minimum(jnp.min(jnp.where(leaves, share, FAR), axis=1), 1.0)
+        never = jnp.any((rate == 0.0) & (height > 0.0), axis=1)
+        face = first_smallest(-jnp.where(enters, share, -FAR))
+        behind = jnp.any(face & (height + rate < -self.radius[:, None]), axis=1)
+        ahead = jnp.any(face & (height >= -self.radius[:, None]), axis=1)  # it begins before the face
+        shares = start + (end - start) * np.linspace(0.0, 1.0, SAMPLES)[:, None]
+
+        def distance(share: Array) -> Array:
+            there = x + share[:, None] * way
+            feature = self._nearest(there)
+            r = there - feature.at
+            along = feature.axis * dot(feature.axis, r)[:, None]
+            return jnp.where(feature.flat, dot(feature.axis, r), length(r - along))
+
+        touches = jnp.min(jax.lax.map(distance, shares), axis=0) <= self.radius
+        through = ~never & (start < end) & behind & ahead & touches
+        return dataclasses.replace(self, swept=Swept(through, picked(face, corners), picked(face, n)))
 
     def _reach(self) -> Array:
         """From the centre to where it touches."""

@@ -77,15 +77,18 @@ class Scene(eqx.Module):
         return space(g)
 
     @classmethod
-    def load(cls, path: str | PathLike, *, e_N: float = 0.0, floating: bool = False) -> "Scene":
+    def load(
+        cls, path: str | PathLike, *, e_N: float = 0.0, floating: bool = False, pairs: bool = False
+    ) -> "Scene":
         """From a file in MJCF (.xml) or URDF; ``scene.ignored`` says what it has that a scene has not.
 
         Files of this kind know no coefficient of restitution: ``e_N`` is that of all their contacts. The root of a URDF is
-        fixed, as MuJoCo has it; with ``floating=True`` it is free.
+        fixed, as MuJoCo has it; with ``floating=True`` it is free. Shapes touch planes, and each other where the file names
+        the pair, or with ``pairs=True`` wherever it lets them: of a robot these are many, and a program has all of them.
         """
         from .load import load
 
-        return load(path, e_N, floating)
+        return load(path, e_N, floating, pairs)
 
     def compile(self) -> tuple[Any, Any, Any]:
         """(system, q0, u0): an ordinary `ss.System` and its start."""

@@ -1,5 +1,6 @@
 """What a scene compiles to: an ordinary `ss.System`, whose entries have names."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -135,6 +136,14 @@ class SceneSystem(System):
         """Of all slots: those on planes, then those between other shapes."""
         parts = [part.at(at) for part in self._touching]
         return parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def during(self, t, q, u, dt) -> "SceneSystem":
+        """What a step that begins with this state holds fixed: faces that fast balls would pass through."""
+        if self.meeting is None or not self.meeting.sweeps:
+            return self
+        at = self.tree.poses(t, q)
+        now = self.tree.velocities(self.tree.twists(t, at), u)
+        return dataclasses.replace(self, meeting=self.meeting.during(at, now, dt))
 
     def _motion(self, at: Poses, now: Velocities):
         parts = [part.motion(part.at(at), now) for part in self._touching]
