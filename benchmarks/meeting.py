@@ -1,4 +1,4 @@
-"""Shapes that meet each other, for `benchmarks/scenes.py`: against mj_geomDistance, a closed form in the plane, brute force."""
+"""Shapes that meet each other, for `benchmarks/scenes.py`: against mj_geomDistance, a form for the plane, brute force."""
 
 import itertools
 

@@ -8,7 +8,21 @@ import pytest
 import meeting
 import motion
 from stickslip.scene import (
-    Ball, Body, Box, Capsule, Contact, Cylinder, Disc, Hinge, Hole, Hull, NoContact, Plane, Scene, SceneError, SceneSystem,
+    Ball,
+    Body,
+    Box,
+    Capsule,
+    Contact,
+    Cylinder,
+    Disc,
+    Hinge,
+    Hole,
+    Hull,
+    NoContact,
+    Plane,
+    Scene,
+    SceneError,
+    SceneSystem,
 )  # fmt: skip
 
 SOME = [("ball", "capsule"), ("ball", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box"), ("hull", "hull")]
@@ -71,9 +85,9 @@ def test_a_pin_hangs_in_its_hole_and_swings():
     sol = scene.simulate("rattle", t1=1.0, dt=1e-3)
     assert sol.g_N().min() > -1e-10
     assert np.diff(sol.energy()).max() < 1e-6
-    pushed = sol["pin", "plate"].force[:, 1].sum() * 1e-3  # upwards, and that is weight and momentum
-    assert pushed == pytest.approx(9.81 + sol.u[-1, 1], abs=1e-9)
     assert sol["pin"].position[:, 1].min() < -0.009
+    hangs = scene.replace("pin", at=(0.0, -0.01)).simulate("rattle", t1=1.0, dt=1e-3)
+    assert hangs["pin", "plate"].P_N.sum() == pytest.approx(9.81, rel=1e-12)
 
 
 # ---- in motion
@@ -93,7 +107,9 @@ def test_a_ball_that_meets_another_hands_on_its_velocity():
 @pytest.fixture(scope="module")
 def two():
     boxes = [Body(f"box{i}", Box(0.2, 0.2, 0.1), mass=1.0, at=(0.04 * i, 0, 0.05 + 0.1 * i)) for i in range(2)]
-    return Scene(*boxes, Body("floor", Plane(), fixed=True), Contact("box*", "floor", mu=0.5), Contact("box0", "box1", mu=0.5))
+    return Scene(
+        *boxes, Body("floor", Plane(), fixed=True), Contact("box*", "floor", mu=0.5), Contact("box0", "box1", mu=0.5)
+    )
 
 
 def test_a_box_rests_on_another_that_it_does_not_cover(two):
@@ -225,7 +241,9 @@ def test_a_bullet_beside_the_wall_is_not_touched():
 
 def test_a_bullet_passes_where_nobody_looks_at_whole_steps(monkeypatch):
     monkeypatch.delattr(SceneSystem, "during")
-    sol = motion.bullet(dt=1.0001e-3)  # another step, another program
+    jax.clear_caches()  # the same scene, another program
+    sol = motion.bullet()
+    jax.clear_caches()
     assert sol.u[-1, 0] == 100.0
 
 

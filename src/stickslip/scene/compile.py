@@ -26,14 +26,15 @@ def system_of(scene: Any) -> tuple[SceneSystem, Any, Any]:
     passive, limits, limited, rubbing, torque = of_joints(assembly)
     on_planes, meeting_pairs = slots_of(scene, assembly)
     touch, slot_rules, names, owners = touch_of(on_planes, planar)
-    meeting, *more = meeting_slots(meeting_pairs, planar, len(names))
-    slot_rules, names, owners = (a + b for a, b in zip((slot_rules, names, owners), more, strict=True))
+    meeting, met_rules, met_names, met_owners = meeting_slots(meeting_pairs, planar, len(names))
+    slot_rules, names, owners = slot_rules + met_rules, names + met_names, owners + met_owners
     contact_names, order, rules, rule_of, pair_names = ordered(slot_rules, names, owners, limited, planar)
     law_rows = friction_rows(rules, rule_of, order, planar)
     coordinates, velocities = labels(assembly, planar)
     with_quaternions = any(kind in (BALL, FREE) for kind in tree.topology.kind)
     system = (SpatialScene if with_quaternions else SceneSystem)(
-        tree=tree, frames=frames, touch=touch, meeting=meeting, passive=passive, limits=limits, rules=rules, joint_friction=torque,
+        tree=tree, frames=frames, touch=touch, meeting=meeting, passive=passive, limits=limits, rules=rules,
+        joint_friction=torque,
         drives=_drives(scene, assembly), springs=_springs(scene, assembly), loops=_loops(scene, assembly, tree, q0, planar),
         pushes=_pushes(scene, assembly), drag=_drag(scene, tree), planar=planar,
         joints=tuple(entry for _, entry in assembly.joints), rule_of=rule_of, order=order, friction_rows=law_rows,

@@ -22,7 +22,7 @@ class Pair(NamedTuple):
     on: Placed
     shape: Shape
     ground: Placed
-    plane: Shape
+    plane: Any  # or another shape
     rule: el.Contact
     number: int  # of the rule
 

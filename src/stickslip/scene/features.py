@@ -58,8 +58,12 @@ class Features(eqx.Module):
         length = xp.sqrt((along * along).sum(axis=-1))
         direction = along / xp.where(length > 0.0, length, 1.0)[..., None]
         most = max((len(face) for face in known.faces), default=0)
-        polygons = corners[:, np.array([padded(face, most) for face in known.faces], dtype=int).reshape(len(known.faces), most)]
-        return cls(corners, radius, size, corners[:, edges[:, 0]], direction, length, polygons, _normals(corners, known), known)
+        polygons = corners[
+            :, np.array([padded(face, most) for face in known.faces], dtype=int).reshape(len(known.faces), most)
+        ]
+        return cls(
+            corners, radius, size, corners[:, edges[:, 0]], direction, length, polygons, _normals(corners, known), known
+        )
 
 
 def _normals(corners: Any, known: Topology) -> Any:
@@ -69,10 +73,8 @@ def _normals(corners: Any, known: Topology) -> Any:
     a, b, c = (corners[:, first[:, i]] for i in range(3))
     xp = library(corners)
     side = b - a
-    if known.flat:
-        normal = xp.stack([side[..., 1], -side[..., 0], 0.0 * side[..., 2]], axis=-1)
-    else:
-        normal = xp.cross(side, c - a)
+    across = xp.stack([side[..., 1], -side[..., 0], 0.0 * side[..., 2]], axis=-1)
+    normal = across if known.flat else xp.cross(side, c - a)
     return normal / xp.sqrt((normal * normal).sum(axis=-1))[..., None]
 
 

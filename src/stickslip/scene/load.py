@@ -238,11 +238,13 @@ class _Import:
 
     def _meeting(self, a: int, b: int, pair: int | None) -> list[tuple[int, int, tuple[Any, ...]]]:
         """Of two shapes without a plane, if they are of kinds that meet."""
-        shapes = [self._shape(g) for g in (a, b)]
-        reason = "" if None in shapes else why_not(*shapes, False)  # type: ignore[arg-type]
+        first, second = self._shape(a), self._shape(b)
+        if first is None or second is None:
+            return []
+        reason = why_not(first, second, False)
         if reason:
             self.said.append(f"{self._geom(a)} and {self._geom(b)} do not touch: {reason}")
-        return [] if reason or None in shapes else [self._rule(a, b, pair)]
+        return [] if reason else [self._rule(a, b, pair)]
 
     def _merged(self, found: list[tuple[int, int, tuple[Any, ...]]]) -> list[el.Contact]:
         """One rule for all shapes that meet a plane by the same law."""

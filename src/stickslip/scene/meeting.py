@@ -150,8 +150,9 @@ def _solids(parts: list[Part], planar: bool) -> tuple[Any, int]:
 
 
 def _features(parts: list[Part]) -> tuple[Any, Any]:
-    return tuple(features_of([(side.core, side.corners) for side in sides])
-                 for sides in ([p.first for p in parts], [p.second for p in parts]))  # fmt: skip
+    firsts, seconds = ([(side.core, side.corners) for side in sides]
+                       for sides in ([p.first for p in parts], [p.second for p in parts]))  # fmt: skip
+    return features_of(firsts), features_of(seconds)
 
 
 def _links(parts: list[Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:

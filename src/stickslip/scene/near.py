@@ -7,8 +7,9 @@ Features are chosen for the poses as they are, without derivatives; then the gap
     corner  g = |r| - R
     lines   g = (d x e) . r / |d x e| - R       between the insides of both
 
-The distance of two lines of some length is the smallest of those of their ends and that of the lines where they cross, so
-all pairs of balls, capsules and polyhedra with balls and capsules are lists of these. A ball in a room has g = R_room - R - |r|.
+The distance of two lines of some length is the smallest of those of their ends and that of the lines where they cross,
+so all pairs of balls, capsules and polyhedra with balls and capsules are lists of these. A ball in a room has
+g = R_room - R - |r|.
 """
 
 import dataclasses

@@ -77,9 +77,7 @@ class Scene(eqx.Module):
         return space(g)
 
     @classmethod
-    def load(
-        cls, path: str | PathLike, *, e_N: float = 0.0, floating: bool = False, pairs: bool = False
-    ) -> "Scene":
+    def load(cls, path: str | PathLike, *, e_N: float = 0.0, floating: bool = False, pairs: bool = False) -> "Scene":
         """From a file in MJCF (.xml) or URDF; ``scene.ignored`` says what it has that a scene has not.
 
         Files of this kind know no coefficient of restitution: ``e_N`` is that of all their contacts. The root of a URDF is

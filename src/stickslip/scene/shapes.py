@@ -241,8 +241,10 @@ class Ellipsoid(Shape):
 
 
 class Hole(Along):
-    """A round hole for a pin to be in; with a ``length`` (between the centres of its ends, along ``axis``) a slot. In space a
-    room: a hollow ball or capsule. It weighs nothing, and what is in it is a `Ball` or a `Disc`."""
+    """A round hole for a pin to be in; with a ``length`` (between the centres of its ends, along ``axis``) a slot.
+
+    In space a room: a hollow ball or capsule. It weighs nothing, and what is in it is a `Ball` or a `Disc`.
+    """
 
     radius: Any = eqx.field(converter=number)
     length: Any = eqx.field(default=0.0, converter=number)

@@ -1,18 +1,19 @@
 """Convex polyhedra on each other, and polygons in the plane: slots on the corners of what they have in common.
 
-Of all directions that can separate two polyhedra (normals of the faces of either, products of their edges) the one in which
-they are farthest apart is the normal n of the pair, from the second one (P) to the first (Q). Seen along n, the faces of P and Q
-that look at each other most are two polygons, and their intersection has corners: corners of Q inside of P's face, corners of P
-inside of Q's, and crossings of sides. Each side of either begins at most at one of these. So a corner of the shape has a slot
-that it keeps for ever: the slot holds the corner, or the crossing where the side that begins there enters the other polygon.
-A box has four slots, shared by opposite corners, a pair of boxes has eight.
+Of all directions that can separate two polyhedra (normals of the faces of either, products of their edges) the one in
+which they are farthest apart is the normal n of the pair, from the second one (P) to the first (Q). Seen along n, the faces
+of P and Q that look at each other most are two polygons, and their intersection has corners: corners of Q inside of P's
+face, corners of P inside of Q's, and crossings of sides. Going around n, each side of either begins at most at one of these.
+So a corner of the shape has a slot that it keeps for ever: it holds the corner, or the crossing where the side that begins
+there enters the other polygon. A box has four slots, shared by opposite corners, a pair of boxes has eight.
 
 The gap of a slot is measured along n,
 
     g = m . (x_Q - x_P)/(m . n),      m: normal of P's face, of Q's face, or e_Q x e_P of the two sides that cross.
 
-In the direction n nothing is nearer than the nearest features, so the smallest gap is the separation along n: the distance, if
-the nearest features are a corner and a face or two edges, and never more than it where they are corners or edges otherwise.
+In the direction n nothing is nearer than the nearest features, so the smallest gap is the separation along n: the distance,
+if the nearest features are a corner and a face or two edges, and never more than it where they are corners or edges
+otherwise.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from jaxtyping import Array
 from .features import Features, Topology
 from .near import FAR, beyond, dot, first_smallest, length, over, picked, tangents
 from .touch import At
-from .tree import Poses, cross, turned
+from .tree import Poses, cross
 
 # Of the size of a pair. Directions that separate by nearly as much as the best one count as good: faces come first, so that
 # shapes lie on faces, not on edges; and a corner that is outside of a face by no more than this is inside.
@@ -115,8 +116,8 @@ class Solids(eqx.Module):
         parts = []
         for known, face, sign, found, (height, corner), (gap, point) in measured:
             there = found.there & ~(bare[:, None] & (height <= (direction.separation + nearly)[:, None]))
-            gap, point = jnp.where(there, gap, height), jnp.where(there[..., None], point, corner)
-            parts.append(_slotted(known, face, there, apart, size, gap, point, sign))
+            both = jnp.where(there, gap, height), jnp.where(there[..., None], point, corner)
+            parts.append(_slotted(known, face, there, apart, size, *both, sign))
         gap, point = (jnp.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         frame = jnp.repeat(tangents(n, self.planar), self.slots, axis=0)
         return At(gap.reshape(-1), point.reshape(-1, 3), frame)
@@ -177,9 +178,7 @@ class Solids(eqx.Module):
         return first_smallest(-(reach + 0.5 * dot(seen.normals, n[:, None])))
 
     # -- the corners of the intersection
-    def _sides(
-        self, own: Seen, other: Seen, face: Array, other_face: Array, n: Array, margin: Array, step: int
-    ) -> Sides:
+    def _sides(self, own: Seen, other: Seen, face: Array, other_face: Array, n: Array, margin: Array, step: int) -> Sides:
         """Sides of one polygon, cut by those of the other, seen along n, which points away from the other."""
         mine, theirs = _polygon(face, own), _polygon(other_face, other)
         away = beyond(mine, theirs, jnp.broadcast_to(n, mine[:, 0].shape), self.planar) - margin[:, None, None]

@@ -151,7 +151,8 @@ class SceneSystem(System):
 
     @property
     def _touching(self) -> list[Any]:
-        return [part for part in (self.touch, self.meeting) if part is not None and (part is self.meeting or part.links)]
+        met: list[Any] = [] if self.meeting is None else [self.meeting]
+        return [self.touch, *met] if self.touch.links else met
 
     def energy(self, t, q, u):
         moved = Moved(self, t, q, u)
