@@ -7,6 +7,7 @@ import pytest
 
 import meeting
 import motion
+from stickslip.linalg import eliminate
 from stickslip.scene import (
     Ball,
     Body,
@@ -250,3 +251,18 @@ def test_a_bullet_passes_where_nobody_looks_at_whole_steps(monkeypatch):
 def test_a_ball_leaves_a_tables_edge_where_it_must():
     exact = (2.0 + 0.3**2 / (9.81 * 0.1)) / 3.0
     assert motion.over_the_edge(2e-3, speed=0.3) == pytest.approx(exact, abs=6e-3)
+
+
+# ---- many contacts that share a load
+def test_a_singular_system_of_many_unknowns_has_its_smallest_solution():
+    random = np.random.default_rng(0)
+    W = random.standard_normal((40, 80))
+    A, wanted = W.T @ W, random.standard_normal(80)
+    factors = eliminate(jnp.asarray(A), jnp.ones(80, dtype=bool), 1e-11)
+    smallest = np.linalg.pinv(W) @ W @ wanted
+    assert np.allclose(factors.apply(jnp.asarray(A @ wanted)), smallest, atol=1e-8)
+    assert np.allclose(factors.left_open(jnp.asarray(wanted)), wanted - smallest, atol=1e-8)
+    regular = A + np.eye(80)
+    factors = eliminate(jnp.asarray(regular), jnp.ones(80, dtype=bool), 1e-11)
+    assert np.allclose(factors.apply(jnp.asarray(regular @ wanted)), wanted, atol=1e-9)
+    assert not np.any(factors.left_open(jnp.asarray(wanted)))
