@@ -1,6 +1,7 @@
 """Scenes against MuJoCo, against brute force, and against the clock.
 
-    .venv/bin/python benchmarks/scenes.py [models] [trajectories] [shapes] [box] [waiting] [--folder FOLDER]
+    .venv/bin/python benchmarks/scenes.py [models] [trajectories] [shapes] [box] [waiting]
+                                          [pairs] [stacks] [fast] [edge] [domino] [--folder FOLDER]
 
 models        M and h of MJCF and URDF files, at random states: gymnasium's, and those of dm_control and pybullet_data where
               they are installed or lie unpacked in FOLDER
@@ -9,6 +10,11 @@ shapes        gaps of every shape on planes against mj_geomDistance, penetration
               differences
 box           a box thrown on a floor, with tolerances and with fixed steps, and for a minute
 waiting       first results: a chain of fifty joints, a box, an ant
+pairs         gaps of shapes on each other against mj_geomDistance, penetration against brute force, derivatives
+stacks        ten boxes for ten seconds
+fast          a bullet at a wall of 1 mm, and past its edge
+edge          a ball that leaves a table
+domino        twenty dominoes: speed of the wave with dt, and listed in another order
 """
 
 import argparse
@@ -426,7 +432,14 @@ def waiting(extra: Path | None) -> bool:
     return True
 
 
-PARTS = {"models": models, "trajectories": trajectories, "shapes": shapes, "box": box, "waiting": waiting}
+def meeting_parts():
+    import meeting
+    import motion
+
+    return {"pairs": meeting.pairs, **motion.PARTS}
+
+
+PARTS = {"models": models, "trajectories": trajectories, "shapes": shapes, "box": box, "waiting": waiting, **meeting_parts()}
 
 
 def main() -> int:

@@ -99,7 +99,7 @@ BAD = {  # what is wrong: (how it is made, what is said)
     "a limit beyond pi": (scene(Body("b", Ball(1), joint=BallJoint("j", limit=4))), "joint 'j': limit must be an angle between 0 and pi, got 4"),
     "a rule for nobody": (scene(BOX, FLOOR, Contact("boxx", "floor")), "Contact('boxx', 'floor'): unknown body or shape 'boxx'; did you mean 'box'"),
     "a pattern for nobody": (scene(BOX, FLOOR, Contact("wheel*", "floor")), "unknown body or shape 'wheel*'"),
-    "a rule without planes": (scene(BOX, Body("ball", Ball(0.1)), Contact("box", "ball")), "Contact('box', 'ball'): shapes meet planes, and this is Box(0.4, 0.3, 0.2) on Ball(0.1)"),
+    "a rule of planes alone": (scene(BOX, Body("a", Plane(), fixed=True), Body("b", Plane(), fixed=True), Contact("a", "b")), "Contact('a', 'b'): planes do not meet each other"),
     "a rule for a body without shapes": (scene(BOX, Body("p", mass=1, inertia=(1, 1, 1)), FLOOR, Contact("p", "floor")), "body 'p' has no shape"),
     "a negative mu": (scene(BOX, FLOOR, Contact("box", "floor", mu=-0.1)), "Contact('box', 'floor'): Coulomb(mu=-0.1)"),
     "e_N above one": (scene(BOX, FLOOR, Contact("box", "floor", e_N=1.5)), "Contact('box', 'floor'): Contact(e_N=1.5)"),

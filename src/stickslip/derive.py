@@ -9,6 +9,7 @@ What does not change along a run is found out once, from the traced program, and
 matrix is inverted before the first step.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -201,6 +202,12 @@ class Dynamics(eqx.Module):
             moving,
             captured(system),
         )
+
+    def during(self, t, q: Array, u: Array, dt) -> "Dynamics":
+        """In a step that begins with this state: a system may hold something fixed in it."""
+        held_fixed = getattr(self.system, "_during", None)
+        system = self.system if held_fixed is None else held_fixed(t, q, u, dt)
+        return self if system is self.system else dataclasses.replace(self, system=system)
 
     @property
     def n_y(self) -> int:

@@ -106,11 +106,12 @@ class Eliminated(NamedTuple):
     needed: Bool[Array, " n"]
     solved: Bool[Array, " n"]
     scale: Float[Array, " n"]  # by which rows of A were multiplied
+    singular: Any  # A if it is, else zero; None where unknowns that a singular A leaves open are zero
 
     @classmethod
     def nothing(cls, n: int) -> "Eliminated":
-        yes = jnp.ones(n, dtype=bool)
-        return cls(jnp.zeros((n, n)), jnp.arange(n), yes, ~yes, jnp.ones(n))
+        yes, empty = jnp.ones(n, dtype=bool), jnp.zeros((n, n))
+        return cls(empty, jnp.arange(n), yes, ~yes, jnp.ones(n), empty if n > SMALL else None)
 
     @property
     def regular(self) -> Bool[Array, ""]:
@@ -118,9 +119,20 @@ class Eliminated(NamedTuple):
         return jnp.all(self.solved | ~self.needed)
 
     def apply(self, b: Float[Array, " n"]) -> Float[Array, " n"]:
-        """A^-1 b, with zero for unknowns that a singular A leaves open."""
+        """A^-1 b, with zero for what a singular A leaves open."""
         given, scaled = jnp.where(self.needed, 0.0, b), (self.scale * b)[self.rows]
         return jnp.where(self.solved, self.T @ (jnp.where(self.solved, scaled, 0.0) - given), given)
+
+    def left_open(self, y: Float[Array, " n"]) -> Any:
+        """What of y a singular A does not determine, where the smallest solution is wanted."""
+        if self.singular is None:
+            return 0.0
+
+        def rest(y: Array) -> Array:
+            return jnp.where(self.solved & self.needed, y - self.T @ (self.singular @ y), 0.0)
+
+        wanted = jnp.any(self.singular != 0.0)
+        return jnp.where(wanted, rest(jnp.where(self.needed, y, 0.0)), 0.0)
 
 
 def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array) -> Eliminated:
@@ -129,8 +141,9 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
     Gauss-Jordan in place with scaled partial pivoting (rows may be gaps, velocities or percussions, of any size):
     column k of A makes room for a column of the inverse. A pivot that is round-off beside its row is passed over: the
     system is singular there, and if it has solutions one of them results.
-    On other devices, and above `SMALL` unknowns, a library factors; if one of its pivots (they are the same) is to be passed
-    over, the elimination does that there too.
+    On other devices a library factors; if one of its pivots (they are the same) is to be passed over, the elimination does
+    that there too. Above `SMALL` unknowns, on all devices, it is the smallest solution that results then: where many
+    contacts share a load, all of them push.
     """
     n = A.shape[0]
     places = jnp.arange(n)
@@ -164,24 +177,32 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
         inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
         lu, pivots, order = jax.lax.linalg.lu(inner)
         regular = jnp.all(jnp.where(needed[order], jnp.abs(jnp.diagonal(lu)) > rtol, True))
-        inverse = jax.scipy.linalg.lu_solve((lu, pivots), jnp.eye(n))
+        return inner, regular, jax.scipy.linalg.lu_solve((lu, pivots), jnp.eye(n))
+
+    def completed(inverse):
         # As in place: columns that are not needed hold A_nn^-1 A_nk.
-        T = jnp.where(needed[None, :], inverse, inverse @ jnp.where(needed[:, None], A, 0.0))
+        return jnp.where(needed[None, :], inverse, inverse @ jnp.where(needed[:, None], A, 0.0))
 
-        # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.
-        def pass_over(state):
-            return *in_place(A, needed), jnp.asarray(False)
+    # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.
+    def passed_over(A, needed):
+        _, regular, inverse = by_library(A, needed)
+        found = completed(inverse), places, needed, ~regular
+        return jax.lax.while_loop(lambda s: s[-1], lambda _: (*in_place(A, needed), jnp.asarray(False)), found)[:-1]
 
-        T, rows, solved, _ = jax.lax.while_loop(lambda s: s[-1], pass_over, (T, places, needed, ~regular))
-        return T, rows, solved
+    def smallest(A, needed):
+        inner, regular, inverse = by_library(A, needed)
+        pseudo = lambda _: (jnp.linalg.pinv(inner, rtol=rtol), jnp.asarray(False))
+        inverse, _ = jax.lax.while_loop(lambda s: s[-1], pseudo, (inverse, ~regular))
+        return completed(inverse), places, needed, jnp.where(regular, 0.0, inner)
 
     if n == 0:
-        return Eliminated(A, places, needed, needed, scale)
+        return Eliminated(A, places, needed, needed, scale, None)
+    singular = None
     if n > SMALL:
-        T, rows, solved = by_library(A, needed)
+        T, rows, solved, singular = smallest(A, needed)
     else:
-        T, rows, solved = _by_platform(A, needed, cpu=in_place, default=by_library)
-    return Eliminated(T, rows, needed | solved, solved, scale)
+        T, rows, solved = _by_platform(A, needed, cpu=in_place, default=passed_over)
+    return Eliminated(T, rows, needed | solved, solved, scale, singular)
 
 
 @_differentiated

@@ -130,6 +130,7 @@ def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array)
 
 def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
     dt = clock.step(c.k)
+    dynamics = dynamics.during(clock.t(c.k), c.q, c.u, dt)
     out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), dt, c.q, c.u, c.memory)
     row, how, rows = row_of(dynamics, method, out, dt)
     result = first_failure(c.result, how)

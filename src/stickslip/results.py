@@ -26,10 +26,6 @@ class RESULTS(eqx.Enumeration):
         "the start violates g, gamma, g_N, their rates on closed contacts, or has a coefficient out of range;"
         " run outside of jit to see which one"
     )
-    accepted_at_residual = (
-        "not every step was solved to the tolerance; the others were accepted at the residuals in sol.stats.residual, as"
-        " sol.stats.accepted says"
-    )
     interrupted = "the run was interrupted; what had been computed is kept"
     modes_undecided = (
         "no contact modes were found with which the motion goes on, or not even the shortest step could be solved;"
@@ -37,6 +33,10 @@ class RESULTS(eqx.Enumeration):
     )
     max_events_reached = "max_events was reached before t1; allow more events"
     max_steps_reached = "max_steps was reached before t1; allow more steps, a larger dt or looser tolerances"
+    accepted_at_residual = (
+        "not every step was solved to the tolerance; the others were accepted at the residuals in sol.stats.residual, as"
+        " sol.stats.accepted says"
+    )
 
 
 class SimulationError(RuntimeError):

@@ -126,6 +126,9 @@ class ScaledFactors(NamedTuple):
     def apply(self, b: Array) -> Array:
         return self.scaled.apply(self.scale * b) / self.scale
 
+    def left_open(self, y: Array) -> Array:
+        return self.scaled.left_open(self.scale * y) / self.scale
+
 
 class LevelFactors(NamedTuple):
     """Factors of each level's own system."""
@@ -296,7 +299,7 @@ class Motion(Problem):
         dx, parts = jnp.zeros_like(at.x), []
         for k, (level, rows) in enumerate(zip(factors, self.levels, strict=True)):
             F = at.F if k == 0 else at.F + along(dx)
-            parts.append(level.apply(-F[rows]))
+            parts.append(level.apply(-F[rows]) - level.left_open(at.y[rows]))
             dx = dx + X[:, rows] @ parts[-1]
         return jnp.concatenate(parts)
 

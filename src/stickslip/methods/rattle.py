@@ -194,7 +194,8 @@ class Rattle(Method):
             dynamics, end, um + gained[:, 0], memory.gamma, first.active.normal, R, dt,
             lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), dt / 2, slip), scales.speed,
         )  # fmt: skip
-        second = self.solver.solve(impact, um, P - R, 1)
+        # what no step before has pushed will push as it did in the first stage
+        second = self.solver.solve(impact, um, jnp.where(P == 0.0, R, P - R), 1)
         u1, S = second.x, second.y
         contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, R + S, second.tolerance)
         gamma = end.velocities(u1)

@@ -29,6 +29,7 @@ from .shapes import Capsule as Capsule
 from .shapes import Cylinder as Cylinder
 from .shapes import Disc as Disc
 from .shapes import Ellipsoid as Ellipsoid
+from .shapes import Hole as Hole
 from .shapes import Hull as Hull
 from .shapes import Plane as Plane
 from .state import State as State

@@ -86,6 +86,14 @@ class Assembly:
         n_q, n_u = sum(N_Q[link.kind] for link in links), sum(N_U[link.kind] for link in links)
         self.joints.append((joint, JointEntry(joint.name, type(joint).__name__, (q, q + n_q), (u, u + n_u))))
 
+    @property
+    def moving(self) -> list[bool]:
+        """Of links, whether a coordinate moves them."""
+        out: list[bool] = []
+        for parent, link in zip(self.parent, self.links, strict=True):
+            out.append(N_U[link.kind] > 0 or (bool(out) and out[parent]))
+        return out
+
     def entry(self, name: str) -> tuple[Joint, JointEntry]:
         return next((joint, entry) for joint, entry in self.joints if entry.name == name)
 

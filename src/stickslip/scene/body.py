@@ -8,7 +8,7 @@ import numpy as np
 
 from .joints import Joint
 from .numbers import is_known, library, number, numbers
-from .shapes import Plane, Shape, check_vector, combined, placed, space
+from .shapes import Hole, Plane, Shape, check_vector, combined, placed, space
 
 WATER = 1000.0  # kg/m^3: the density of shapes of which nobody said what they weigh
 
@@ -122,7 +122,7 @@ class Body(eqx.Module):
     def weighed(self, planar: bool) -> tuple[Any, Any, Any]:
         """Mass, centre of mass and inertia about it, in the frame of the body."""
         who = f"body {self.name!r}"
-        solid = [s for s in self.shapes if not isinstance(s, Plane)]
+        solid = [s for s in self.shapes if not isinstance(s, Plane | Hole)]
         density = WATER if self.density is None else self.density
         if not solid:
             if self.mass is None:

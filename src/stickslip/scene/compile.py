@@ -8,7 +8,7 @@ import numpy as np
 from . import elements as el
 from .acting import Drag, Drives, Loop, Push, Springs
 from .assembly import EMPTY, Assembly, labels, of_joints, rubbing_names
-from .contacts import friction_rows, ordered, slots_of, touch_of
+from .contacts import friction_rows, meeting_slots, ordered, slots_of, touch_of
 from .numbers import is_known, library, matrix, number, stacked
 from .picture import drawing
 from .shapes import space
@@ -24,14 +24,17 @@ def system_of(scene: Any) -> tuple[SceneSystem, Any, Any]:
     tree, frames = _tree(assembly, scene)
     q0, u0 = assembly.start()
     passive, limits, limited, rubbing, torque = of_joints(assembly)
-    pairs = slots_of(scene, assembly)
-    touch, slot_rules, names, owners = touch_of(pairs, planar)
+    on_planes, meeting_pairs = slots_of(scene, assembly)
+    touch, slot_rules, names, owners = touch_of(on_planes, planar)
+    meeting, met_rules, met_names, met_owners = meeting_slots(meeting_pairs, planar, len(names))
+    slot_rules, names, owners = slot_rules + met_rules, names + met_names, owners + met_owners
     contact_names, order, rules, rule_of, pair_names = ordered(slot_rules, names, owners, limited, planar)
     law_rows = friction_rows(rules, rule_of, order, planar)
     coordinates, velocities = labels(assembly, planar)
     with_quaternions = any(kind in (BALL, FREE) for kind in tree.topology.kind)
     system = (SpatialScene if with_quaternions else SceneSystem)(
-        tree=tree, frames=frames, touch=touch, passive=passive, limits=limits, rules=rules, joint_friction=torque,
+        tree=tree, frames=frames, touch=touch, meeting=meeting, passive=passive, limits=limits, rules=rules,
+        joint_friction=torque,
         drives=_drives(scene, assembly), springs=_springs(scene, assembly), loops=_loops(scene, assembly, tree, q0, planar),
         pushes=_pushes(scene, assembly), drag=_drag(scene, tree), planar=planar,
         joints=tuple(entry for _, entry in assembly.joints), rule_of=rule_of, order=order, friction_rows=law_rows,

@@ -1,6 +1,7 @@
 """Contact rules into slots, in the order of the rules."""
 
 import fnmatch
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,18 +10,19 @@ from .. import laws
 from . import elements as el
 from .assembly import Assembly, Placed
 from .body import Body
+from .meeting import meeting_of, why_not
 from .numbers import is_known, library, stacked
-from .shapes import Along, Plane, Shape, placed, towards
+from .shapes import Along, Hole, Plane, Shape, placed, towards
 from .touch import COLUMNS, TIE, Touch, columns_of, none
 
 
 class Pair(NamedTuple):
-    """A shape that may touch a plane."""
+    """A shape that may touch a plane, or another shape."""
 
     on: Placed
     shape: Shape
     ground: Placed
-    plane: Plane
+    plane: Any  # or another shape
     rule: el.Contact
     number: int  # of the rule
 
@@ -30,26 +32,65 @@ def matches(patterns: Any, body: Body, shape: Shape) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in el.several(patterns))
 
 
-def slots_of(scene: Any, assembly: Assembly) -> list[Pair]:
-    """What touches what, by the last rule that says so."""
-    rules = scene.rules
+def slots_of(scene: Any, assembly: Assembly) -> tuple[list[Pair], list[Pair]]:
+    """What touches what, by the last rule that says so: shapes on planes, and shapes on shapes."""
     every = [(p, shape) for p in assembly.placed.values() for shape in p.body.shapes]
     solids = [(p, s) for p, s in every if not isinstance(s, Plane)]
     planes = [(p, s) for p, s in every if isinstance(s, Plane)]
-    found = []
-    for ground, plane in planes:
-        for on, shape in solids:
-            if on.link == ground.link:
-                continue
-            for number_, rule in reversed(list(enumerate(rules))):
-                first, second = rule.first, rule.second
-                if (matches(first, on.body, shape) and matches(second, ground.body, plane)) or (
-                    matches(second, on.body, shape) and matches(first, ground.body, plane)
-                ):
-                    if isinstance(rule, el.Contact):
-                        found.append(Pair(on, shape, ground, plane, rule, number_))
-                    break
-    return sorted(found, key=lambda pair: pair.number)
+    on_planes = [(on, shape, *ground) for ground in planes for on, shape in solids if not isinstance(shape, Hole)]
+    met = [(*a, *b) for a, b in itertools.combinations(solids, 2)]
+    out = []
+    for candidates in (on_planes, met):
+        found = [pair for pair in (_ruled(scene.rules, *names) for names in candidates) if pair is not None]
+        out.append(sorted(found, key=lambda pair: pair.number))
+    moving = assembly.moving
+    meeting = [pair for pair in out[1] if moving[pair.on.link] or moving[pair.ground.link]]
+    for pair in meeting:
+        reason = why_not(pair.shape, pair.plane, scene.planar)
+        if reason:
+            raise ValueError(f"{pair.rule}: {pair.shape} of {pair.on.body.name!r} on {pair.plane} of"
+                             f" {pair.ground.body.name!r}: {reason}")  # fmt: skip
+    return out[0], meeting
+
+
+def _ruled(rules: Any, on: Placed, shape: Shape, ground: Placed, other: Shape) -> Pair | None:
+    """The pair, in the order in which its rule names them (a plane comes second), if a rule lets it touch."""
+    if on.link == ground.link:
+        return None
+    for number_, rule in reversed(list(enumerate(rules))):
+        forward = matches(rule.first, on.body, shape) and matches(rule.second, ground.body, other)
+        backward = matches(rule.second, on.body, shape) and matches(rule.first, ground.body, other)
+        if forward or backward:
+            if not isinstance(rule, el.Contact) or (not isinstance(other, Plane) and _joined(on, ground, rule)):
+                return None
+            if forward or isinstance(other, Plane):
+                return Pair(on, shape, ground, other, rule, number_)
+            return Pair(ground, other, on, shape, rule, number_)
+    return None
+
+
+def _joined(a: Placed, b: Placed, rule: el.Contact) -> bool:
+    """Bodies on the two sides of a joint overlap as a rule: they touch only where a rule names both without a pattern."""
+    joined = a.body.name == b.body.parent or b.body.name == a.body.parent
+    return joined and any(c in name for name in (*el.several(rule.first), *el.several(rule.second)) for c in "*?[")
+
+
+def meeting_slots(
+    pairs: list[Pair], planar: bool, before: int
+) -> tuple[Any, list[el.Contact], list[tuple[int, str]], list[tuple[str, ...]]]:
+    """As `touch_of`, of shapes on shapes; their slots are numbered from ``before``."""
+    meeting, owners = meeting_of(pairs, planar)
+    many = [sum(k == owner for owner, _ in owners) for k in range(len(pairs))]
+    first = np.concatenate([[before], before + np.cumsum(many)])
+    chosen = [(pairs[k], int(first[k]) + slot, slot if many[k] > 1 else None) for k, slot in owners]
+    return (
+        meeting, [pair.rule for pair, *_ in chosen],
+        [(number_, _slot_name(pair, slot)) for pair, number_, slot in chosen], [_bodies(pair) for pair, *_ in chosen],
+    )  # fmt: skip
+
+
+def _bodies(pair: Pair) -> tuple[str, ...]:
+    return pair.on.body.name, pair.ground.body.name, pair.shape.name, pair.plane.name
 
 
 def touch_of(
@@ -90,7 +131,7 @@ def touch_of(
     )  # fmt: skip
     return (
         touch, [pair.rule for pair, *_ in both], [name for *_, name in both],
-        [(pair.on.body.name, pair.ground.body.name, pair.shape.name, pair.plane.name) for pair, *_ in both],
+        [_bodies(pair) for pair, *_ in both],
     )  # fmt: skip
 
 
@@ -111,10 +152,16 @@ def _padded(points: Any, most: int) -> Any:
 
 
 def _slot_name(pair: Pair, k: int | None) -> str:
-    of = pair.on.body.name
-    if len([s for s in pair.on.body.shapes if not isinstance(s, Plane)]) > 1:
-        of += f".{pair.shape.name or pair.on.body.shapes.index(pair.shape) + 1}"
-    return f"{of} {pair.ground.body.name}" if k is None else f"{of} {pair.ground.body.name} {k + 1}"
+    of = _called(pair.on, pair.shape)
+    on = pair.ground.body.name if isinstance(pair.plane, Plane) else _called(pair.ground, pair.plane)
+    return f"{of} {on}" if k is None else f"{of} {on} {k + 1}"
+
+
+def _called(on: Placed, shape: Shape) -> str:
+    """The body, and its shape if it has several."""
+    several = len([s for s in on.body.shapes if not isinstance(s, Plane)]) > 1
+    number_ = next(i for i, s in enumerate(on.body.shapes) if s is shape) + 1
+    return f"{on.body.name}.{shape.name or number_}" if several else on.body.name
 
 
 def ordered(

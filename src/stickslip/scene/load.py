@@ -17,6 +17,7 @@ from ..extras import need
 from . import elements as el
 from .body import Body
 from .joints import BallJoint, Free, Hinge, Joint, Slider
+from .meeting import why_not
 from .numbers import matrix
 from .scene import Scene, SceneError
 from .shapes import Ball, Box, Capsule, Cylinder, Ellipsoid, Hull, Plane, Shape
@@ -25,7 +26,7 @@ from .urdf import as_mujoco_reads_it, root_of
 LARGEST_FILE = 64_000_000  # bytes of XML
 
 
-def load(path: str | PathLike, e_N: float = 0.0, floating: bool = False) -> Scene:
+def load(path: str | PathLike, e_N: float = 0.0, floating: bool = False, pairs: bool = False) -> Scene:
     """See `Scene.load`."""
     mujoco = need("mujoco", "scenes", "Scene.load")
     path = Path(path)
@@ -35,7 +36,7 @@ def load(path: str | PathLike, e_N: float = 0.0, floating: bool = False) -> Scen
         model = _parsed(mujoco, path, text, said)
     except (ValueError, mujoco.FatalError) as error:
         raise SceneError(f"{path.name}: {_first_line(error)}") from None
-    return _Import(mujoco, model, said, e_N).scene(floating)
+    return _Import(mujoco, model, said, e_N, pairs).scene(floating)
 
 
 def _checked_text(path: Path) -> str:
@@ -73,8 +74,8 @@ def _parsed(mujoco: Any, path: Path, text: str, said: list[str]) -> Any:
 class _Import:
     """A model of MuJoCo's, thing by thing."""
 
-    def __init__(self, mujoco: Any, model: Any, said: list[str], e_N: float):
-        self.mujoco, self.m, self.said, self.e_N = mujoco, model, said, e_N
+    def __init__(self, mujoco: Any, model: Any, said: list[str], e_N: float, pairs: bool):
+        self.mujoco, self.m, self.said, self.e_N, self.pairs = mujoco, model, said, e_N, pairs
         self.names = self._named("body", model.nbody, "body")
         self.joint_names = self._named("joint", model.njnt, "joint")
         self.geom_names = self._named("geom", model.ngeom, "geom")
@@ -211,7 +212,7 @@ class _Import:
 
     # -- contacts
     def _rules(self) -> list[el.Contact]:
-        """One for every pair of a shape and a plane that the file lets touch; other pairs are counted and said."""
+        """One for every pair that the file lets touch; what is left out is counted and said."""
         m, kinds = self.m, self.mujoco.mjtGeom
         if self._disabled("CONTACT"):
             return []
@@ -223,16 +224,27 @@ class _Import:
             if pair is None and not self._may_touch(a, b, excluded):
                 continue
             planes = [g for g in (a, b) if m.geom_type[g] == kinds.mjGEOM_PLANE]
-            if len(planes) != 1:
-                between += not planes
+            if len(planes) == 2 or any(m.geom_type[g] in (kinds.mjGEOM_HFIELD, kinds.mjGEOM_SDF) for g in (a, b)):
                 continue
-            if any(m.geom_type[g] in (kinds.mjGEOM_HFIELD, kinds.mjGEOM_SDF) for g in (a, b)):
-                continue
-            solid = b if planes[0] == a else a
-            out.append(self._rule(solid, planes[0], pair))
+            if planes:
+                out.append(self._rule(b if planes[0] == a else a, planes[0], pair))
+            elif pair is None and not self.pairs:
+                between += 1
+            else:
+                out += self._meeting(a, b, pair)
         if between:
-            self.said.append(f"{between} pairs of shapes without a plane: they do not touch")
+            self.said.append(f"{between} pairs of shapes without a plane: they do not touch (Scene.load(..., pairs=True))")
         return self._merged(out)
+
+    def _meeting(self, a: int, b: int, pair: int | None) -> list[tuple[int, int, tuple[Any, ...]]]:
+        """Of two shapes without a plane, if they are of kinds that meet."""
+        first, second = self._shape(a), self._shape(b)
+        if first is None or second is None:
+            return []
+        reason = why_not(first, second, False)
+        if reason:
+            self.said.append(f"{self._geom(a)} and {self._geom(b)} do not touch: {reason}")
+        return [] if reason else [self._rule(a, b, pair)]
 
     def _merged(self, found: list[tuple[int, int, tuple[Any, ...]]]) -> list[el.Contact]:
         """One rule for all shapes that meet a plane by the same law."""

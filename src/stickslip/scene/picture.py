@@ -14,7 +14,7 @@ from ..animation import Animation, Page, _facts, lines_of
 from ..overview import resting_force
 from ..shapes import _grid, circle
 from .numbers import is_known, matrix, quaternion
-from .shapes import Along, Ball, Box, Capsule, Cylinder, Disc, Ellipsoid, Hull, Plane, Shape, placed, towards
+from .shapes import Along, Ball, Box, Capsule, Cylinder, Disc, Ellipsoid, Hole, Hull, Plane, Shape, placed, towards
 
 PALETTE = ("#7d9cb8", "#c99a5b", "#8fae7e", "#b8839a", "#7fb0aa", "#a79bc4", "#c2b280")
 RINGS, SECTORS = 12, 24
@@ -46,6 +46,8 @@ def drawing(bodies: Iterable[Any], planar: bool) -> Drawing | None:
                 at.append(x)
                 frames.append(A @ shape.frame(planar))
                 continue
+            if isinstance(shape, Hole):
+                continue  # it is what is not there
             vertices, triangles = mesh(shape, planar)
             meshes.append((x + vertices @ np.asarray(A).T, triangles))
             parts.append((shape.name or p.body.name, i, shape.color or color, len(vertices), len(triangles)))
@@ -209,7 +211,7 @@ def _forces(sol: Any, rows: np.ndarray) -> tuple[Any, Any]:
 
 
 def _contacts(system: Any, t: Any, q: Any, u: Any) -> Any:
-    here = system.touch.at(system.tree.poses(t, q))
+    here = system.places(system.tree.poses(t, q))
     slots = np.array([system.order[i] for i, pair in enumerate(system.pairs) if pair[1]])
     return here.point[slots], here.frame[slots]
 

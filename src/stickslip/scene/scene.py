@@ -77,15 +77,16 @@ class Scene(eqx.Module):
         return space(g)
 
     @classmethod
-    def load(cls, path: str | PathLike, *, e_N: float = 0.0, floating: bool = False) -> "Scene":
+    def load(cls, path: str | PathLike, *, e_N: float = 0.0, floating: bool = False, pairs: bool = False) -> "Scene":
         """From a file in MJCF (.xml) or URDF; ``scene.ignored`` says what it has that a scene has not.
 
         Files of this kind know no coefficient of restitution: ``e_N`` is that of all their contacts. The root of a URDF is
-        fixed, as MuJoCo has it; with ``floating=True`` it is free.
+        fixed, as MuJoCo has it; with ``floating=True`` it is free. Shapes touch planes, and each other where the file names
+        the pair, or with ``pairs=True`` wherever it lets them: of a robot these are many, and a program has all of them.
         """
         from .load import load
 
-        return load(path, e_N, floating)
+        return load(path, e_N, floating, pairs)
 
     def compile(self) -> tuple[Any, Any, Any]:
         """(system, q0, u0): an ordinary `ss.System` and its start."""
@@ -159,7 +160,9 @@ class Scene(eqx.Module):
             raise SceneError(f"place({name!r}, on={on!r}): {name!r} is not free: joints say where it is")
         system, q0, _ = self.compile()
         relatives = _hanging_on(self, name)
-        numbers_ = [i for i, (a, b, *_) in enumerate(system.pairs) if a in relatives and b == on]
+        on_planes = len(system.touch.links)
+        numbers_ = [i for i, (a, b, *_) in enumerate(system.pairs)
+                    if a in relatives and b == on and system.order[i] < on_planes]  # fmt: skip
         if not numbers_:
             raise SceneError(f"place({name!r}, on={on!r}): no contact rule lets them touch")
         gaps = system.g_N(self.t0, jax.numpy.asarray(q0))[np.array(numbers_)]
@@ -336,7 +339,7 @@ def _check_references(scene: Scene) -> None:
 
 
 def _check_rules(scene: Scene) -> None:
-    """A rule that names nothing is a slip of the pen; two moving shapes cannot meet yet."""
+    """A rule that names nothing is a slip of the pen."""
     shapes = [(b, s) for b in scene.bodies for s in b.shapes]
     known = sorted({b.name for b, _ in shapes} | {s.name for _, s in shapes if s.name})
     for rule in scene.rules:
@@ -349,10 +352,9 @@ def _check_rules(scene: Scene) -> None:
                 raise ValueError(f"{rule}: {nearest('body or shape', str(name), known)}")
         if isinstance(rule, el.NoContact):
             continue
-        pairs = [(a, b) for a in sides[0] for b in sides[1]]
-        if not any(isinstance(a[1], Plane) != isinstance(b[1], Plane) for a, b in pairs):
-            a, b = pairs[0]
-            raise ValueError(f"{rule}: shapes meet planes, and this is {a[1]} on {b[1]}: give one of the two bodies a Plane")
+        pairs = [(a[1], b[1]) for a in sides[0] for b in sides[1]]
+        if all(isinstance(a, Plane) and isinstance(b, Plane) for a, b in pairs):
+            raise ValueError(f"{rule}: planes do not meet each other, and this is {pairs[0][0]} on {pairs[0][1]}")
 
 
 def _check_start(system: Any, t0: float, q0: Any) -> None:
@@ -367,6 +369,6 @@ def _check_start(system: Any, t0: float, q0: Any) -> None:
         if not b:
             entry = next(j for j in system.joints if j.name == a)
             raise SceneError(f"joint {a!r}: it starts at {q0[entry.q[0]]:g}, beyond its limit by {-gaps[worst]:.3g}")
-        raise SceneError(
-            f"body {a!r} starts {-gaps[worst]:.3g} m inside {b!r}: move it, or scene.place({a!r}, on={b!r}) lifts it out"
-        )
+        lifted = system.order[worst] < len(system.touch.links)
+        remedy = f", or scene.place({a!r}, on={b!r}) lifts it out" if lifted else ""
+        raise SceneError(f"body {a!r} starts {-gaps[worst]:.3g} m inside {b!r}: move it{remedy}")

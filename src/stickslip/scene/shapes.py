@@ -240,6 +240,22 @@ class Ellipsoid(Shape):
         return [Slot(np.zeros((1, 3)), semi=vector(self.x, self.y, self.z))]
 
 
+class Hole(Along):
+    """A round hole for a pin to be in; with a ``length`` (between the centres of its ends, along ``axis``) a slot.
+
+    In space a room: a hollow ball or capsule. It weighs nothing, and what is in it is a `Ball` or a `Disc`.
+    """
+
+    radius: Any = eqx.field(converter=number)
+    length: Any = eqx.field(default=0.0, converter=number)
+    lengths: ClassVar = ("radius",)
+
+    def check(self) -> None:
+        super().check()
+        if is_known(self.length) and not (np.ndim(self.length) == 0 and math.isfinite(self.length) and self.length >= 0.0):
+            raise ValueError(f"{self}: length must not be negative, got {self.length}")
+
+
 class Plane(Shape):
     """A half space below a plane through ``at``, with ``normal`` outwards. ``speed``: of a belt on it, in m/s."""
 
@@ -358,7 +374,7 @@ def faces(points: np.ndarray) -> Faces:
             if a != b:
                 conflicts[i].add(j)
                 conflicts[j].add(i)
-    return Faces(vertices, simplices, _coloured(conflicts))
+    return Faces(vertices, simplices, coloured(conflicts))
 
 
 def _sectors(corners: np.ndarray, normal: np.ndarray) -> np.ndarray:
@@ -371,7 +387,7 @@ def _sectors(corners: np.ndarray, normal: np.ndarray) -> np.ndarray:
     return order * MOST_OF_A_FACE // len(corners)
 
 
-def _coloured(conflicts: list[set[int]]) -> tuple[tuple[int, ...], ...]:
+def coloured(conflicts: list[set[int]]) -> tuple[tuple[int, ...], ...]:
     """Groups without a conflict inside, few of them: the most entangled first, each into the first group that takes it."""
     groups: list[list[int]] = []
     for i in sorted(range(len(conflicts)), key=lambda i: -len(conflicts[i])):

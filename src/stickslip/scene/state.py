@@ -184,12 +184,12 @@ class Touching:
     @property
     def point(self) -> Array:
         """Lowest points of the slots, in the world."""
-        return self._moved.system.touch.at(self._moved.poses).point[self._slots]
+        return self._moved.system.places(self._moved.poses).point[self._slots]
 
     @property
     def frame(self) -> Array:
-        """Columns: two tangents and the normal of the plane."""
-        return self._moved.system.touch.at(self._moved.poses).frame[self._slots]
+        """Columns: two tangents and the normal, out of the plane or towards the first body."""
+        return self._moved.system.places(self._moved.poses).frame[self._slots]
 
     @property
     def _slots(self) -> np.ndarray:

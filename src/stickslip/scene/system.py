@@ -1,5 +1,6 @@
 """What a scene compiles to: an ordinary `ss.System`, whose entries have names."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -9,10 +10,11 @@ import numpy as np
 from ..laws import FrictionElement
 from ..system import System
 from .acting import Drag, Drives, Limits, Loop, Passive, Push, Springs, in_space
+from .meeting import Meeting
 from .numbers import quaternion
 from .state import Frames, JointEntry, Moved, State
-from .touch import Touch
-from .tree import FREE, Tree, cross, times, turned
+from .touch import At, Touch
+from .tree import FREE, Poses, Tree, Velocities, cross, times, turned
 
 
 class SceneSystem(System):
@@ -21,6 +23,7 @@ class SceneSystem(System):
     tree: Tree
     frames: Frames
     touch: Touch
+    meeting: Meeting | None
     passive: Passive
     limits: Limits
     rules: tuple[Any, ...]  # ss.Contact, by rule
@@ -109,8 +112,8 @@ class SceneSystem(System):
 
     def g_N(self, t, q):
         parts = []
-        if self.touch.links:
-            parts.append(self.touch.at(self.tree.poses(t, q)).gap)
+        if self.touch.links or self.meeting is not None:
+            parts.append(self.places(self.tree.poses(t, q)).gap)
         if self.limits.entries:
             parts.append(self.limits.gaps(q))
         if not parts:
@@ -124,10 +127,32 @@ class SceneSystem(System):
         if self.friction_rows:
             at = self.tree.poses(t, q)
             now = self.tree.velocities(self.tree.twists(t, at), u)
-            parts.append(self.touch.motion(self.touch.at(at), now).reshape(-1)[np.array(self.friction_rows)])
+            parts.append(self._motion(at, now).reshape(-1)[np.array(self.friction_rows)])
         if self.rubbing:
             parts.append(u[np.array(self.rubbing)])
         return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+    def places(self, at: Poses) -> At:
+        """Of all slots: those on planes, then those between other shapes."""
+        parts = [part.at(at) for part in self._touching]
+        return parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def _during(self, t, q, u, dt) -> "SceneSystem":
+        """What a step that begins with this state holds fixed: faces that fast balls would pass through."""
+        if self.meeting is None or not self.meeting.sweeps:
+            return self
+        at = self.tree.poses(t, q)
+        now = self.tree.velocities(self.tree.twists(t, at), u)
+        return dataclasses.replace(self, meeting=self.meeting.during(at, now, dt))
+
+    def _motion(self, at: Poses, now: Velocities):
+        parts = [part.motion(part.at(at), now) for part in self._touching]
+        return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+
+    @property
+    def _touching(self) -> list[Any]:
+        met: list[Any] = [] if self.meeting is None else [self.meeting]
+        return [self.touch, *met] if self.touch.links else met
 
     def energy(self, t, q, u):
         moved = Moved(self, t, q, u)

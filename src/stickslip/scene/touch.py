@@ -110,10 +110,16 @@ class Touch(eqx.Module):
         v, omega = now.at(links, here.point), now.omega[links]
         if plane.any():
             v, omega = v - now.at(plane, here.point), omega - now.omega[plane]
-        slide, turn = back(here.frame, v), back(here.frame, omega)
+        out = relative_motion(here, v, omega)
         if self.belts:
-            slide = slide - self.speed[which][:, None] * np.array([1.0, 0.0, 0.0])
-        return jnp.concatenate([slide[:, :2], turn[:, 2:], turn[:, :2], -turn[:, 1:2]], axis=1)
+            out = out - self.speed[which][:, None] * (np.arange(COLUMNS) == SLIDE_1)
+        return out
+
+
+def relative_motion(here: At, v: Array, omega: Array) -> Float[Array, "slots columns"]:
+    """Columns of relative motion from velocities in the world."""
+    slide, turn = back(here.frame, v), back(here.frame, omega)
+    return jnp.concatenate([slide[:, :2], turn[:, 2:], turn[:, :2], -turn[:, 1:2]], axis=1)
 
 
 def none() -> Any:

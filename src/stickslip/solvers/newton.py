@@ -198,7 +198,9 @@ class SemismoothNewton(Solver):
             last = settled & (e >= 1.0) & (e * fell < PREDICTED)
             stuck = c.fresh & (settled | redundant) & (fell > NO_PROGRESS) & (c.e < NEAR)
             done = ((e < 1.0) & ~(forced & guess)) | last | stuck
-            go_on = ~done & (c.k < self.max_iterations) & ~self._hopeless(problem, c.k - 1, e, c.e)
+            # an impact that runs through a stack closes one contact after the other
+            closing = jnp.any(at.active.normal & ~held.active.normal)
+            go_on = ~done & (c.k < self.max_iterations) & ~(self._hopeless(problem, c.k - 1, e, c.e) & ~closing)
             # squared: a factor of thirty in the norm
             fresh = go_on & (guess | ~same | (fell > 1e-3)) if problem.inexact else go_on
             held = jax.lax.cond(fresh, factor, lambda at, held, again: held, at, held, ~guess)

@@ -288,8 +288,8 @@ class Problem(eqx.Module):
         return J
 
     def newton_step(self, at: Point, X: Array, factors: Any) -> Array:
-        """dy."""
-        return factors.apply(-at.F)
+        """dy; of redundant contacts, to the smallest percussions that will do: no step hands self-stress on to the next."""
+        return factors.apply(-at.F) - factors.left_open(self.mu(at.y))
 
     def mu(self, y: Array) -> Array:
         """Percussions that enter the laws."""

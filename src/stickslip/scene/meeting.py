@@ -1,0 +1,167 @@
+"""Pairs of shapes that meet, sorted into blocks of arrays: what of the one touches what of the other."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from .features import LINE, POINT, ROOM, SOLID, Core, core_of, features_of, in_link
+from .near import Balls, Crossings
+from .numbers import stacked
+from .shapes import Shape
+from .solids import Solids
+from .touch import At, relative_motion
+from .tree import Poses, Velocities
+
+
+class Meeting(eqx.Module):
+    """All slots between shapes that are no planes: of each block, of each pair, one after the other."""
+
+    blocks: tuple[Any, ...]
+    firsts: tuple[int, ...] = eqx.field(static=True)  # of all slots: links, in which normals point
+    seconds: tuple[int, ...] = eqx.field(static=True)
+
+    def at(self, at: Poses) -> At:
+        parts = [block.at(at) for block in self.blocks]
+        return parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether something in it looks at whole steps."""
+        return any(isinstance(block, Balls) and block.on.topology.faces for block in self.blocks)
+
+    def during(self, at: Poses, now: Velocities, dt: Any) -> "Meeting":
+        """In a step that begins like this."""
+        blocks = tuple(b.during(at, now, dt) if isinstance(b, Balls) else b for b in self.blocks)
+        return dataclasses.replace(self, blocks=blocks)
+
+    def motion(self, here: At, now: Velocities) -> Any:
+        """Of the first bodies relative to the second ones, at their common points."""
+        i, j = np.array(self.firsts), np.array(self.seconds)
+        v, omega = now.at(i, here.point), now.omega[i]
+        if j.any():
+            v, omega = v - now.at(j, here.point), omega - now.omega[j]
+        return relative_motion(here, v, omega)
+
+
+class Side(NamedTuple):
+    """A shape of a pair."""
+
+    core: Core
+    corners: Any  # in its link
+    link: int
+
+
+class Part(NamedTuple):
+    """One row of a block: of which pair it is, and whether normals point to the pair's first body."""
+
+    pair: int
+    first: Side
+    second: Side
+    forward: bool
+    end: int  # of a line: which ball
+
+
+def sides_of(pair: Any, planar: bool) -> tuple[Side, Side]:
+    found = []
+    for on, shape in ((pair.on, pair.shape), (pair.ground, pair.plane)):
+        core = core_of(shape, planar)
+        assert core is not None
+        found.append(Side(core, in_link(core, on, shape, planar), on.link))
+    return found[0], found[1]
+
+
+def why_not(a: Shape, b: Shape, planar: bool) -> str:
+    """Why two shapes cannot meet; empty if they can."""
+    cores = [core_of(shape, planar) for shape in (a, b)]
+    for shape, core in zip((a, b), cores, strict=True):
+        if core is None:
+            what = type(shape).__name__
+            known = "balls, capsules, boxes and hulls"
+            return f"a {what} meets planes alone; shapes that meet each other are {known}, in the plane discs, too"
+    kinds = sorted(core.kind for core in cores if core is not None)
+    if ROOM in kinds and kinds != [POINT, ROOM]:
+        return "what is in a hole is a Ball or a Disc"
+    return ""
+
+
+def meeting_of(pairs: list[Any], planar: bool) -> tuple[Any, list[tuple[int, int]]]:
+    """The blocks, and of each slot its pair and its number in it; None where nothing meets."""
+    sides = [sides_of(pair, planar) for pair in pairs]
+    tables: dict[Any, list[Part]] = {}
+    for k, (a, b) in enumerate(sides):
+        for key, part in _parts(k, a, b, planar):
+            tables.setdefault((*key, part.first.core.topology, part.second.core.topology), []).append(part)
+    blocks, firsts, seconds, owners = [], [], [], []
+    counts = [0] * len(pairs)
+    for key, parts in tables.items():
+        block, many = _MADE[key[0]](parts, planar)
+        blocks.append(block)
+        for part in parts:
+            for _ in range(many):
+                firsts.append(part.first.link)
+                seconds.append(part.second.link)
+                owners.append((part.pair, counts[part.pair]))
+                counts[part.pair] += 1
+    return (Meeting(tuple(blocks), tuple(firsts), tuple(seconds)) if blocks else None), owners
+
+
+def _parts(k: int, a: Side, b: Side, planar: bool) -> Iterator[tuple[tuple[Any, ...], Part]]:
+    kinds = a.core.kind, b.core.kind
+    if kinds == (SOLID, SOLID):
+        yield ("solids",), Part(k, a, b, True, 0)
+        return
+    if ROOM in kinds:
+        first, second = (a, b) if kinds[1] == ROOM else (b, a)
+        yield ("in a room",), Part(k, first, second, first is a, 0)
+        return
+    for first, second in ((a, b), (b, a)):
+        if first.core.kind == SOLID or (first.core.kind == POINT and second.core.kind == POINT and first is b):
+            continue
+        if first.core.kind == POINT and second.core.kind == LINE and kinds[0] == kinds[1]:
+            continue
+        if second.core.kind == POINT and first.core.kind != POINT:
+            continue  # the ball's slot is that of the ball on the line
+        for end in range(len(first.corners)):
+            yield ("balls",), Part(k, first, second, first is a, end)
+        if first.core.kind == LINE and (second.core.kind == SOLID or (first is a and not planar)):
+            yield ("crossings",), Part(k, first, second, first is a, 0)
+
+
+def _balls(parts: list[Part], planar: bool, inside: bool = False) -> tuple[Any, int]:
+    points = stacked([part.first.corners[part.end] for part in parts], (3,))
+    on = features_of([(part.second.core, part.second.corners) for part in parts])
+    own = stacked([part.first.core.radius for part in parts], ())
+    radius = on.radius - own if inside else on.radius + own
+    return Balls(points, radius, on, inside, planar, *_links(parts)), 1
+
+
+def _crossings(parts: list[Part], planar: bool) -> tuple[Any, int]:
+    lines, on = _features(parts)
+    return Crossings(lines, on, parts[0].second.core.kind == SOLID, planar, *_links(parts)), 2
+
+
+def _solids(parts: list[Part], planar: bool) -> tuple[Any, int]:
+    block = Solids(*_features(parts), planar, *_links(parts))
+    return block, block.slots
+
+
+def _features(parts: list[Part]) -> tuple[Any, Any]:
+    firsts, seconds = ([(side.core, side.corners) for side in sides]
+                       for sides in ([p.first for p in parts], [p.second for p in parts]))  # fmt: skip
+    return features_of(firsts), features_of(seconds)
+
+
+def _links(parts: list[Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return tuple(part.first.link for part in parts), tuple(part.second.link for part in parts)
+
+
+_MADE: dict[str, Callable[[list[Part], bool], tuple[Any, int]]] = {
+    "solids": _solids,
+    "balls": _balls,
+    "in a room": lambda parts, planar: _balls(parts, planar, inside=True),
+    "crossings": _crossings,
+}

@@ -1,0 +1,249 @@
+"""Convex polyhedra on each other, and polygons in the plane: slots on the corners of what they have in common.
+
+Of all directions that can separate two polyhedra (normals of the faces of either, products of their edges) the one in
+which they are farthest apart is the normal n of the pair, from the second one (P) to the first (Q). Seen along n, the faces
+of P and Q that look at each other most are two polygons, and their intersection has corners: corners of Q inside of P's
+face, corners of P inside of Q's, and crossings of sides. Going around n, each side of either begins at most at one of these.
+So a corner of the shape has a slot that it keeps for ever: it holds the corner, or the crossing where the side that begins
+there enters the other polygon. A box has four slots, shared by opposite corners, a pair of boxes has eight.
+
+The gap of a slot is measured along n,
+
+    g = m . (x_Q - x_P)/(m . n),      m: normal of P's face, of Q's face, or e_Q x e_P of the two sides that cross.
+
+In the direction n nothing is nearer than the nearest features, so the smallest gap is the separation along n: the distance,
+if the nearest features are a corner and a face or two edges, and never more than it where they are corners or edges
+otherwise.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .features import Features, Topology
+from .near import FAR, beyond, dot, first_smallest, length, over, picked, tangents
+from .touch import At
+from .tree import Poses, cross
+
+# Of the size of a pair. Directions that separate by nearly as much as the best one count as good: faces come first, so that
+# shapes lie on faces, not on edges; and a corner that is outside of a face by no more than this is inside.
+NEARLY = 1e-8
+INSIDE = 1e-7
+EMPTY = 0.1  # the gap of a slot whose corner is beside the other shape, which it touches elsewhere
+PARALLEL = 1e-6  # edges: the sine of their angle
+
+
+class Seen(NamedTuple):
+    """A polyhedron in the world."""
+
+    corners: Array  # (n, corners, 3)
+    normals: Array  # (n, faces, 3)
+    polygons: Array  # (n, faces, most, 3)
+    edges: Array  # (n, directions, 3)
+
+
+def _seen(of: Features, A: Array, x: Array) -> Seen:
+    def there(local: Array) -> Array:
+        return jnp.sum(A.reshape(-1, *(1,) * (local.ndim - 2), 3, 3) * local[..., None, :], axis=-1)
+
+    place = x.reshape(-1, 1, 3)
+    corners, polygons = there(jnp.asarray(of.corners)) + place, there(jnp.asarray(of.polygons)) + place[:, None]
+    directions = jnp.asarray(of.edge_direction)[:, list(of.topology.directions)]
+    return Seen(corners, there(jnp.asarray(of.normals)), polygons, there(directions))
+
+
+class Direction(NamedTuple):
+    """Which feature is the normal of a pair."""
+
+    separation: Array
+    of_P: Array  # (n, faces) flags; none in the two others
+    of_Q: Array
+    edge_P: Array  # (n, directions) flags
+    edge_Q: Array
+    way: Array  # of the product of edges
+    n: Array
+
+
+class Sides(NamedTuple):
+    """What the corners of one polygon stand for."""
+
+    there: Array  # (n, most) flags: the corner, or a crossing
+    crossing: Array
+    side: Array  # (n, most, most of the other) which side is crossed
+
+
+class Solids(eqx.Module):
+    """Pairs of polyhedra of two topologies, Q (the first) on P."""
+
+    Q: Features
+    P: Features
+    planar: bool = eqx.field(static=True)
+    links: tuple[int, ...] = eqx.field(static=True)
+    others: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def slots(self) -> int:
+        """A pair."""
+        return self.Q.topology.slot_count + self.P.topology.slot_count
+
+    def at(self, at: Poses) -> At:
+        i, j = np.array(self.links), np.array(self.others)
+        Q, P = _seen(self.Q, at.A[i], at.x[i]), _seen(self.P, at.A[j], at.x[j])
+        held_Q, held_P = jax.lax.stop_gradient((Q, P))
+        size = jnp.asarray(self.Q.size) + self.P.size
+        direction = self._direction(held_Q, held_P, NEARLY * size)
+        n = self._normal(direction, Q, P)
+        # the two faces that look at each other most, chosen at the poses as they are
+        face_Q, face_P = self._face(held_Q, -direction.n, size), self._face(held_P, direction.n, size)
+        nearly, apart = NEARLY * size, direction.separation > NEARLY * size
+        sides = [(Q, P, face_Q, face_P, self.Q.topology, held_Q, held_P, 1),
+                 (P, Q, face_P, face_Q, self.P.topology, held_P, held_Q, -1)]  # fmt: skip
+        measured = []
+        for own, other, face, other_face, known, held, held_other, sign in sides:
+            # the polygons look at each other: to go around n in the same sense, one goes against its own (``sign``)
+            found = self._sides(held, held_other, face, other_face, sign * direction.n, sign * INSIDE * size, sign)
+            support = first_smallest(sign * -dot(held_other.corners, direction.n[:, None]))
+            of_corners = self._of_corners(own, other, face, sign * n, support)
+            of_features = self._of_features(own, other, face, other_face, found, sign * n, sign)
+            measured.append((known, face, sign, found, of_corners, of_features))
+        # where the nearest features are no corner in a face and no edges that cross, the nearest corner has its own slot
+        lowest = [jnp.min(jnp.where(found.there, gap, FAR), axis=1) for *_, found, _, (gap, _) in measured]
+        bare = apart & (jax.lax.stop_gradient(jnp.minimum(*lowest)) > direction.separation + nearly)
+        parts = []
+        for known, face, sign, found, (height, corner), (gap, point) in measured:
+            there = found.there & ~(bare[:, None] & (height <= (direction.separation + nearly)[:, None]))
+            both = jnp.where(there, gap, height), jnp.where(there[..., None], point, corner)
+            parts.append(_slotted(known, face, there, apart, size, *both, sign))
+        gap, point = (jnp.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+        frame = jnp.repeat(tangents(n, self.planar), self.slots, axis=0)
+        return At(gap.reshape(-1), point.reshape(-1, 3), frame)
+
+    # -- the normal
+    def _direction(self, Q: Seen, P: Seen, nearly: Array) -> Direction:
+        """In which they are farthest apart; without derivatives."""
+        by_P = jnp.min(dot(P.normals[:, :, None], Q.corners[:, None] - P.polygons[:, :, :1]), axis=2)
+        by_Q = jnp.min(dot(Q.normals[:, :, None], P.corners[:, None] - Q.polygons[:, :, :1]), axis=2)
+        best_P, best_Q = jnp.max(by_P, axis=1), jnp.max(by_Q, axis=1)
+        of_P, of_Q = first_smallest(-by_P), first_smallest(-by_Q)
+        normals = picked(of_P, P.normals), -picked(of_Q, Q.normals)
+        if self.planar:
+            best = jnp.maximum(best_P, best_Q)
+            first = best_P >= best - nearly
+            n = jnp.where(first[:, None], *normals)
+            none: Any = jnp.zeros((len(n), 0), dtype=bool)
+            separation = jnp.where(first, best_P, best_Q)
+            return Direction(separation, of_P & first[:, None], of_Q & ~first[:, None], none, none, jnp.ones(len(n)), n)
+        c = cross(Q.edges[:, :, None], P.edges[:, None, :])  # (n, d, d, 3)
+        size = length(c)
+        c = over(c, size[..., None])
+        heights_Q = jnp.einsum("nabi,nki->nabk", c, Q.corners)
+        heights_P = jnp.einsum("nabi,nki->nabk", c, P.corners)
+        up = jnp.min(heights_Q, axis=3) - jnp.max(heights_P, axis=3)
+        down = jnp.min(heights_P, axis=3) - jnp.max(heights_Q, axis=3)
+        apart = jnp.where(size > PARALLEL, jnp.maximum(up, down), -jnp.inf).reshape(len(c), -1)
+        edges = first_smallest(-apart)
+        best_edges = jnp.max(apart, axis=1)
+        best = jnp.maximum(jnp.maximum(best_P, best_Q), best_edges)
+        first = best_P >= best - nearly
+        second = ~first & (best_Q >= best - nearly)
+        third = ~first & ~second
+        pair = (edges & third[:, None]).reshape(c.shape[:3])
+        way = jnp.sum(jnp.where(pair, jnp.where(up >= down, 1.0, -1.0), 0.0), axis=(1, 2))
+        n_edges = way[:, None] * jnp.sum(jnp.where(pair[..., None], c, 0.0), axis=(1, 2))
+        n = jnp.where(first[:, None], normals[0], jnp.where(second[:, None], normals[1], n_edges))
+        separation = jnp.where(first, best_P, jnp.where(second, best_Q, best_edges))
+        return Direction(
+            separation, of_P & first[:, None], of_Q & second[:, None], jnp.any(pair, axis=1), jnp.any(pair, axis=2), way, n
+        )
+
+    def _normal(self, direction: Direction, Q: Seen, P: Seen) -> Array:
+        """The same normal as a function of the poses."""
+        n = picked(direction.of_P, P.normals) - picked(direction.of_Q, Q.normals)
+        if self.planar:
+            return n
+        crossed = jnp.any(direction.edge_P, axis=1)[:, None]
+        c = cross(picked(direction.edge_Q, Q.edges), picked(direction.edge_P, P.edges)) * direction.way[:, None]
+        c = jnp.where(crossed, c, direction.n)
+        return jnp.where(crossed, c / jnp.sqrt(dot(c, c))[:, None], n)
+
+    def _face(self, seen: Seen, n: Array, size: Array) -> Array:
+        """Flags of the face that looks along n most, of those with the most corners that reach farthest."""
+        height = dot(seen.polygons, n[:, None, None])
+        top = jnp.max(height, axis=(1, 2), keepdims=True)
+        reach = jnp.sum(height >= top - (NEARLY * size)[:, None, None], axis=2)
+        return first_smallest(-(reach + 0.5 * dot(seen.normals, n[:, None])))
+
+    # -- the corners of the intersection
+    def _sides(self, own: Seen, other: Seen, face: Array, other_face: Array, n: Array, margin: Array, step: int) -> Sides:
+        """Sides of one polygon, cut by those of the other, seen along n, which points away from the other."""
+        mine, theirs = _polygon(face, own), _polygon(other_face, other)
+        away = beyond(mine, theirs, jnp.broadcast_to(n, mine[:, 0].shape), self.planar) - margin[:, None, None]
+        if self.planar:
+            inside = jnp.max(away, axis=2) <= 0.0
+            return Sides(inside, jnp.zeros_like(inside), jnp.zeros(away.shape, dtype=bool))
+        next_away = jnp.roll(away, step, axis=1)
+        inside = jnp.max(away, axis=2) <= 0.0
+        share = over(away, away - next_away)
+        enters, leaves = (away > 0.0) & (next_away <= 0.0), (away <= 0.0) & (next_away > 0.0)
+        never = jnp.any((away > 0.0) & (next_away > 0.0), axis=2)
+        start = jnp.max(jnp.where(enters, share, 0.0), axis=2)
+        end = jnp.min(jnp.where(leaves, share, 1.0), axis=2)
+        crossing = ~inside & ~never & (start < end)
+        return Sides(inside | crossing, crossing, first_smallest(-jnp.where(enters, share, -1.0)))
+
+    def _of_corners(self, own: Seen, other: Seen, face: Array, n: Array, support: Array) -> tuple[Array, Array]:
+        """Distances along n of the corners of a polygon from the nearest corner of the other shape, and these corners."""
+        mine = _polygon(face, own)
+        return dot(n[:, None], mine - picked(support, other.corners)[:, None]), mine
+
+    def _of_features(
+        self, own: Seen, other: Seen, face: Array, other_face: Array, found: Sides, n: Array, step: int
+    ) -> tuple[Array, Array]:
+        """Gaps along n, and points, of what the corners of a polygon stand for."""
+        mine, theirs = _polygon(face, own), _polygon(other_face, other)
+        n, x, point = n[:, None], theirs[:, :1], mine
+        m = picked(other_face, other.normals)[:, None]
+        if not self.planar:
+            crossing = found.crossing[..., None]
+            along, their_along = jnp.roll(mine, step, axis=1) - mine, jnp.roll(theirs, -1, axis=1) - theirs
+            crossed = jnp.sum(jnp.where(found.side[..., None], theirs[:, None], 0.0), axis=2)
+            crossed_along = jnp.sum(jnp.where(found.side[..., None], their_along[:, None], 0.0), axis=2)
+            product = cross(along, crossed_along)
+            x, m = jnp.where(crossing, crossed, x), jnp.where(crossing, product, m)
+            share = over(dot(cross(x - mine, crossed_along), n), dot(product, n))
+            point = mine + jnp.where(crossing, along * share[..., None], 0.0)
+        return over(dot(m, mine - x), dot(m, n)), point
+
+
+def _slotted(
+    known: Topology, face: Array, there: Array, apart: Array, size: Array, gap: Array, point: Array, step: int
+) -> tuple[Array, Array]:
+    """From the corners of a face to slots; what stands for nothing is open, and far where the shapes touch."""
+    most = gap.shape[1]
+    table = np.full((len(known.faces), most), -1)
+    for k, corners in enumerate(known.faces):
+        table[k, : len(corners)] = [known.slots[i] for i in corners]
+        if step < 0 and len(corners) < most:  # of a corner that is repeated, the one next to the next corner counts
+            table[k, len(corners) - 1], table[k, -1] = -1, known.slots[corners[-1]]
+    slot = jnp.sum(jnp.where(face[..., None], table, 0), axis=1)
+    own = slot[:, None] == np.arange(known.slot_count)[:, None]  # (n, slots, most)
+    order = jnp.where(own, jnp.where(there, 0.0, 1.0)[:, None], 2.0)
+    fixed = jax.lax.stop_gradient(gap)
+    spread = (jnp.max(jnp.abs(fixed), axis=1) + size)[:, None, None]
+    chosen = first_smallest(order + 0.4 * fixed[:, None] / spread)
+    gap, point = jnp.sum(jnp.where(chosen, gap[:, None], 0.0), axis=2), picked(chosen, point[:, None])
+    holds = jnp.any(chosen & own & there[:, None], axis=2)
+    shift = jnp.maximum(jax.lax.stop_gradient(-gap), 0.0) + EMPTY * size[:, None]
+    return jnp.where(holds | (apart[:, None] & jnp.any(own, axis=2)), gap, gap + shift), point
+
+
+def _polygon(face: Array, seen: Seen) -> Array:
+    return jnp.sum(jnp.where(face[:, :, None, None], seen.polygons, 0.0), axis=1)
+
+
+def slots_a_pair(block: Any) -> int:
+    return block.slots

@@ -1,0 +1,268 @@
+"""Shapes that meet each other: gaps against other codes and closed forms, and what they do in motion."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import meeting
+import motion
+from stickslip.linalg import eliminate
+from stickslip.scene import (
+    Ball,
+    Body,
+    Box,
+    Capsule,
+    Contact,
+    Cylinder,
+    Disc,
+    Hinge,
+    Hole,
+    Hull,
+    NoContact,
+    Plane,
+    Scene,
+    SceneError,
+    SceneSystem,
+)  # fmt: skip
+
+SOME = [("ball", "capsule"), ("ball", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box"), ("hull", "hull")]
+names = pytest.mark.parametrize(("first", "second"), SOME)
+
+
+# ---- gaps
+@names
+def test_gaps_of_separated_shapes_are_distances(first, second):
+    pytest.importorskip("mujoco")
+    off, above, told, _ = meeting.gaps(first, second, poses=60)
+    assert off < 1e-10
+    assert above < 1e-10
+    assert told > 10
+
+
+def test_a_shape_that_is_a_micrometre_too_large_is_told_apart():
+    pytest.importorskip("mujoco")
+    assert meeting.gaps("ball", "box", poses=5, wrong=1e-6)[0] > 5e-7
+    assert meeting.gaps("box", "box", poses=20, wrong=1e-6)[0] > 1e-7
+
+
+@pytest.mark.parametrize(("first", "second"), [("ball", "box"), ("capsule", "capsule"), ("box", "box"), ("hull", "hull")])
+def test_penetration_is_that_of_brute_force(first, second):
+    assert meeting.depth(first, second, poses=25) < 1e-7
+
+
+@pytest.mark.parametrize(("first", "second"), [("ball", "box"), ("capsule", "capsule"), ("box", "box")])
+def test_derivatives_are_those_of_differences(first, second):
+    slope, curvature = meeting.derivatives(first, second, poses=4)
+    assert slope < 1e-6
+    assert curvature < 1e-5
+
+
+def test_derivatives_that_leave_rotations_out_are_caught():
+    assert meeting.derivatives("box", "box", poses=3, held=True)[0] > 1e-2
+
+
+@pytest.mark.parametrize(("first", "second"), [("disc", "polygon"), ("capsule", "box"), ("polygon", "polygon")])
+def test_gaps_in_the_plane(first, second):
+    off, above, inside, _ = meeting.flat_gaps(first, second, poses=40)
+    assert max(off, above) < 1e-10
+    assert inside < 1e-9
+
+
+# ---- holes
+@pytest.mark.parametrize("length", [0.0, 0.3])
+def test_a_pin_in_a_hole_and_in_a_slot(length):
+    pin = Body("pin", Disc(0.04), mass=1.0, at=(0.01, 0.0))
+    plate = Body("plate", Hole(0.05, length, axis=(1, 0, 0)), fixed=True)
+    system, _, _ = Scene(pin, plate, Contact("pin", "plate"), planar=True).compile()
+    for x, y in ((0.003, -0.004), (0.2, 0.003)):
+        along = max(abs(x) - 0.5 * length, 0.0)
+        assert float(system.g_N(0.0, jnp.array([x, y, 0.3]))[0]) == pytest.approx(0.01 - np.hypot(along, y), abs=1e-15)
+
+
+def test_a_pin_hangs_in_its_hole_and_swings():
+    pin = Body("pin", Disc(0.04), mass=1.0, at=(0.008, 0.0))
+    scene = Scene(pin, Body("plate", Hole(0.05), fixed=True), Contact("pin", "plate"), planar=True)
+    sol = scene.simulate("rattle", t1=1.0, dt=1e-3)
+    assert sol.g_N().min() > -1e-10
+    assert np.diff(sol.energy()).max() < 1e-6
+    assert sol["pin"].position[:, 1].min() < -0.009
+    hangs = scene.replace("pin", at=(0.0, -0.01)).simulate("rattle", t1=1.0, dt=1e-3)
+    assert hangs["pin", "plate"].P_N.sum() == pytest.approx(9.81, rel=1e-12)
+
+
+# ---- in motion
+def test_a_ball_that_meets_another_hands_on_its_velocity():
+    scene = Scene(
+        Body("a", Ball(0.1), mass=2.0, velocity=(1, 0, 0)), Body("b", Ball(0.1), mass=1.0, at=(0.3, 0, 0)),
+        Contact("a", "b", e_N=0.5), gravity=0.0,
+    )  # fmt: skip
+    sol = scene.simulate("rattle", t1=0.3, dt=1e-3)
+    v = 2.0 / 3.0  # of the centre of mass
+    assert sol.u[-1, 0] == pytest.approx(v - 0.5 / 3.0, abs=1e-12)
+    assert sol.u[-1, 6] == pytest.approx(v + 0.5 * 2.0 / 3.0, abs=1e-12)
+    assert sol["a", "b"].P_N.sum() == pytest.approx(sol["b", "a"].P_N.sum())
+    assert sol["a", "b"].force.sum(axis=0)[0] * 1e-3 == pytest.approx(-1.0, abs=1e-9), "on a, against x"
+
+
+@pytest.fixture(scope="module")
+def two():
+    boxes = [Body(f"box{i}", Box(0.2, 0.2, 0.1), mass=1.0, at=(0.04 * i, 0, 0.05 + 0.1 * i)) for i in range(2)]
+    return Scene(
+        *boxes, Body("floor", Plane(), fixed=True), Contact("box*", "floor", mu=0.5), Contact("box0", "box1", mu=0.5)
+    )
+
+
+def test_a_box_rests_on_another_that_it_does_not_cover(two):
+    sol = two.simulate("rattle", t1=0.1, dt=1e-3)
+    assert np.abs(sol.q - sol.q[0]).max() < 1e-12
+    assert sol["box1", "box0"].P_N[1:].sum() == pytest.approx(0.981, rel=1e-6)
+    assert np.count_nonzero(sol["box1", "box0"].P_N[-1] > 1e-9) >= 3
+
+
+def test_a_box_beyond_the_edge_tips(two):
+    tipping = two.replace("box1", at=(0.12, 0.0, 0.15))
+    sol = tipping.simulate("rattle", t1=0.2, dt=1e-3)
+    assert sol["box1"].position[-1, 2] < 0.149
+    assert sol.g_N().min() > -1e-9
+
+
+# ---- rules
+def scene_of(*shapes, rule=None, **options):
+    bodies = [Body(f"b{i}", s, mass=1.0, inertia=(1.0, 1.0, 1.0), at=(i, 0, 0)) for i, s in enumerate(shapes)]
+    return Scene(*bodies, rule or Contact("b0", "b1"), **options)
+
+
+def test_what_is_not_named_does_not_touch_and_later_rules_replace_earlier_ones():
+    three = scene_of(Ball(0.1), Ball(0.1), Ball(0.1), rule=Contact("b*", "b*"))
+    assert len(three.compile()[0].pairs) == 3
+    assert len((three + NoContact("b0", "b*")).compile()[0].pairs) == 1
+    assert len(scene_of(Ball(0.1), Ball(0.1), Ball(0.1)).compile()[0].pairs) == 1
+
+
+def test_bodies_on_both_sides_of_a_joint_touch_only_by_name():
+    arm = Body("arm", Capsule(0.1, 0.5), fixed=True)
+    hand = Body("hand", Capsule(0.1, 0.5), parent="arm", joint=Hinge("wrist", (0, 1, 0)), at=(0, 0, 0.5))
+    assert not Scene(arm, hand, Contact("*", "*")).compile()[0].pairs
+    assert Scene(arm, hand, Contact("arm", "hand")).compile()[0].pairs
+
+
+@pytest.mark.parametrize("wrong", [Cylinder(0.1, 0.2), Disc(0.1)])
+def test_a_pair_that_cannot_be_had_is_refused_by_name(wrong):
+    with pytest.raises(SceneError, match=f"'b0', 'b1'.*{type(wrong).__name__} meets planes alone"):
+        scene_of(wrong, Box(1.0, 1.0, 1.0)).compile()
+
+
+def test_a_hole_takes_a_ball_alone():
+    with pytest.raises(SceneError, match="what is in a hole is a Ball or a Disc"):
+        scene_of(Hole(0.1), Box(0.1, 0.1, 0.1)).compile()
+
+
+def test_a_start_inside_another_shape_is_refused_with_its_depth():
+    with pytest.raises(SceneError, match=r"body 'b0' starts 0.2 m inside 'b1': move it"):
+        scene_of(Ball(0.6), Ball(0.6)).simulate("rattle", t1=0.1, dt=1e-2)
+
+
+def test_sizes_of_shapes_that_meet_are_parameters():
+    balls = scene_of(Ball(0.1), Box(0.2, 0.2, 0.2))
+
+    def gap(r):
+        system, q0, _ = balls.replace("b1", at=(1.0 + r, 0, 0)).compile()
+        return system.g_N(0.0, q0)[0]
+
+    assert float(jax.grad(gap)(0.0)) == pytest.approx(1.0)
+    many = jax.vmap(gap)(jnp.array([0.0, 0.1, 0.2]))
+    assert np.allclose(many, [0.8, 0.9, 1.0], atol=1e-14)
+
+
+@pytest.mark.parametrize("method", ["moreau", "radau2", "generalized-alpha", "lobatto2"])
+def test_methods_know_shapes_that_meet(method):
+    scene = Scene(
+        Body("a", Ball(0.1), mass=1.0, at=(0.02, 0, 0.4), velocity=(0, 0, -1)),
+        Body("b", Box(0.3, 0.3, 0.2), fixed=True), Contact("a", "b", mu=0.3, e_N=0.3),
+    )  # fmt: skip
+    sol = scene.simulate(method, t1=0.5, dt=2e-3)
+    assert sol.g_N().min() > (-1e-2 if method == "moreau" else -1e-8)
+    assert sol["a", "b"].P_N.sum() > 1.0
+
+
+FILE = """<mujoco><worldbody>
+  <body name="a" pos="0 0 1"><freejoint/><geom name="ball" size="0.1" mass="1" {0}/></body>
+  <body name="b"><geom name="box" type="box" size="0.2 0.2 0.2" {0}/></body>
+  <body name="c" pos="2 0 1"><freejoint/><geom name="can" type="cylinder" size="0.1 0.2" mass="1" {0}/></body>
+</worldbody>{1}</mujoco>"""
+
+
+def loaded(folder, *words, **options):
+    pytest.importorskip("mujoco")
+    path = folder / "model.xml"
+    path.write_text(FILE.format(*words))
+    return Scene.load(path, **options)
+
+
+def test_pairs_of_files_touch_where_they_are_wanted(tmp_path):
+    scene = loaded(tmp_path, "", "")
+    assert not scene.compile()[0].pairs
+    assert any("3 pairs of shapes without a plane" in text for text in scene.ignored)
+    scene = loaded(tmp_path, "", "", pairs=True)
+    assert [pair[:2] for pair in scene.compile()[0].pairs] == [("a", "b")]
+    assert sum("do not touch: a Cylinder meets planes alone" in text for text in scene.ignored) == 2
+
+
+def test_masks_exclusions_and_pairs_of_files_hold(tmp_path):
+    assert not loaded(tmp_path, 'contype="0"', "", pairs=True).compile()[0].pairs
+    excluded = '<contact><exclude body1="a" body2="b"/></contact>'
+    assert not loaded(tmp_path, "", excluded, pairs=True).compile()[0].pairs
+    named = '<contact><pair geom1="ball" geom2="box" friction="0.7 0.7 0 0 0"/></contact>'
+    system = loaded(tmp_path, 'contype="0" conaffinity="0"', named).compile()[0]
+    assert len(system.pairs) == 1
+    assert float(system.laws[0].friction[0].mu) == 0.7
+
+
+def test_a_hull_that_is_a_box_is_a_box():
+    corners = meeting.kinds()["box"][3]
+    random = np.random.default_rng(0)
+    one, other = (meeting.pair(shape, Box(0.3, 0.2, 0.5)) for shape in (Hull(corners), Box(0.4, 0.3, 0.2)))
+    for _ in range(10):
+        q = jnp.asarray(meeting.pose(random, 0.3, 0.8))
+        assert float(one.g_N(0.0, q).min()) == pytest.approx(float(other.g_N(0.0, q).min()), abs=1e-14)
+
+
+# ---- fast bodies
+@pytest.mark.parametrize("method", ["rattle", "moreau"])
+def test_a_bullet_does_not_pass_a_thin_wall(method):
+    sol = motion.bullet(method=method)
+    assert sol["bullet"].position[:, 0].max() < (-2.5e-3 + 1e-9 if method == "rattle" else 0.1)
+    assert sol.u[-1, 0] == pytest.approx(-20.0, abs=1e-9)
+
+
+def test_a_bullet_beside_the_wall_is_not_touched():
+    assert motion.bullet(beside=1e-3)["bullet", "wall"].P_N.sum() == 0.0
+
+
+def test_a_bullet_passes_where_nobody_looks_at_whole_steps(monkeypatch):
+    monkeypatch.delattr(SceneSystem, "_during")
+    jax.clear_caches()  # the same scene, another program
+    sol = motion.bullet()
+    jax.clear_caches()
+    assert sol.u[-1, 0] == 100.0
+
+
+def test_a_ball_leaves_a_tables_edge_where_it_must():
+    exact = (2.0 + 0.3**2 / (9.81 * 0.1)) / 3.0
+    assert motion.over_the_edge(2e-3, speed=0.3) == pytest.approx(exact, abs=6e-3)
+
+
+# ---- many contacts that share a load
+def test_a_singular_system_of_many_unknowns_has_its_smallest_solution():
+    random = np.random.default_rng(0)
+    W = random.standard_normal((40, 80))
+    A, wanted = W.T @ W, random.standard_normal(80)
+    factors = eliminate(jnp.asarray(A), jnp.ones(80, dtype=bool), 1e-11)
+    smallest = np.linalg.pinv(W) @ W @ wanted
+    assert np.allclose(factors.apply(jnp.asarray(A @ wanted)), smallest, atol=1e-8)
+    assert np.allclose(factors.left_open(jnp.asarray(wanted)), wanted - smallest, atol=1e-8)
+    regular = A + np.eye(80)
+    factors = eliminate(jnp.asarray(regular), jnp.ones(80, dtype=bool), 1e-11)
+    assert np.allclose(factors.apply(jnp.asarray(regular @ wanted)), wanted, atol=1e-9)
+    assert not np.any(factors.left_open(jnp.asarray(wanted)))
