@@ -129,6 +129,7 @@ class Search(NamedTuple):
     dF: Any  # (depth, rows, C)
     dS: Any
     gram: Any  # (depth, depth) products of dF
+    right: Any  # (depth) those with f of the last iteration
     f: Any  # of the last iteration
     S: Any
     filled: Any  # differences that count
@@ -164,17 +165,20 @@ def solve(contacts: Listed, u_free, X, tolerance, options: AndersonJacobi):
         newest = jnp.where(s.filled >= 0, f - s.f, 0.0)
         dF = s.dF.at[at].set(newest)
         dS = s.dS.at[at].set(jnp.where(s.filled >= 0, S - s.S, 0.0))
-        row = _products(dF, newest)
+        # A sum, no product of matrices, which with so few rows leaves a device idle;
+        # dF once through the memory is enough: products with f - f_before are differences of those with f.
+        right = (dF * f).sum((1, 2))
+        row = (right - s.right).at[at].set((newest * newest).sum())
         gram = s.gram.at[at].set(row).at[:, at].set(row)
         filled = jnp.where(fresh, 0, jnp.minimum(s.filled + 1, depth))
         age = (at - jnp.arange(depth)) % depth
-        c = _coefficients(gram, _products(dF, f), age < filled)
+        c = _coefficients(gram, right, age < filled)
         mixed = S - (c[:, None, None] * dS).sum(0)
         X = jnp.where(worse, s.kept, mixed)
         kept = jnp.where(better, S, s.kept)
         return s._replace(
-            count=s.count + 1, X=X, dF=dF, dS=dS, gram=gram, f=f, S=S, filled=jnp.where(worse, -1, filled), kept=kept,
-            smallest=jnp.minimum(norm, s.smallest),
+            count=s.count + 1, X=X, dF=dF, dS=dS, gram=gram, right=right, f=f, S=S,
+            filled=jnp.where(worse, -1, filled), kept=kept, smallest=jnp.minimum(norm, s.smallest),
         )  # fmt: skip
 
     def looked_at(s: Search) -> Search:
@@ -185,8 +189,8 @@ def solve(contacts: Listed, u_free, X, tolerance, options: AndersonJacobi):
 
     nothing = jnp.zeros((depth, *X.shape))
     start = Search(
-        jnp.zeros((), int), X, nothing, nothing, jnp.zeros((depth, depth)), jnp.zeros_like(X), jnp.zeros_like(X),
-        jnp.full((), -1), X, jnp.full((), jnp.inf), X, certificate(contacts, u_free, X)[0],
+        jnp.zeros((), int), X, nothing, nothing, jnp.zeros((depth, depth)), jnp.zeros(depth), jnp.zeros_like(X),
+        jnp.zeros_like(X), jnp.full((), -1), X, jnp.full((), jnp.inf), X, certificate(contacts, u_free, X)[0],
     )  # fmt: skip
     end = jax.lax.while_loop(lambda s: (s.residual > target) & (s.count < options.max_iterations), looked_at, start)
     residual, largest, u = certificate(contacts, u_free, end.best)
@@ -207,11 +211,6 @@ def _divided(c: Listed, turns: bool):
     masses, spins = one[0] + two[0], one[1] + two[1]
     safe = lambda G: 1.0 / jnp.where(c.used, G, 1.0)
     return safe(masses), safe(masses + c.la**2 * one[1] + c.lb**2 * two[1]), safe(spins)
-
-
-def _products(dF, f):
-    """Of all differences with f. A sum, not a product of matrices: with so few rows that leaves a device idle."""
-    return (dF * f).sum((1, 2))
 
 
 def _coefficients(gram, right, valid):
