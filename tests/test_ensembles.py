@@ -363,6 +363,7 @@ def blind(a, b):
         (lambda: ss.sweep(None, {"a": [1.0]}), "run must be a function"),
         (lambda: ss.sweep(parabola, {"a": [1.0]}, block=0), "block must be a whole number"),
         (lambda: ss.sweep(parabola, {"a": [1.0]}, executor="two"), "executor must be"),
+        (lambda: ss.sweep(lambda a: {"a": a}, {"a": [3.0]}), "returns 'a', which is the name of a parameter"),
         (lambda: ss.sweep(parabola, {"a": [3.0]}), "no member succeeded; the first said: RuntimeError: three"),
         (lambda: ss.samples(4, a=(1.0, 0.0)), "smallest, largest"),
         (lambda: ss.samples(4, sampler="dice", a=(0.0, 1.0)), "Known: sobol"),

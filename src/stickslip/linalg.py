@@ -116,7 +116,8 @@ class Eliminated(NamedTuple):
     @property
     def regular(self) -> Bool[Array, ""]:
         """Whether no pivot was passed over."""
-        return jnp.all(self.solved | ~self.needed)
+        whole = jnp.all(self.solved | ~self.needed)
+        return whole if self.singular is None else whole & ~jnp.any(self.singular != 0.0)
 
     def apply(self, b: Float[Array, " n"]) -> Float[Array, " n"]:
         """A^-1 b, with zero for what a singular A leaves open."""

@@ -54,7 +54,7 @@ class Special(NamedTuple):
 class Branch(NamedTuple):
     """Periodic orbits of one parameter, in the order in which they were found."""
 
-    parameter: str
+    parameter: str  # its name
     value: np.ndarray  # (points)
     q: np.ndarray  # (points, nq) at the start of the period
     u: np.ndarray  # (points, nu)
@@ -62,7 +62,7 @@ class Branch(NamedTuple):
     multipliers: np.ndarray  # (points, count)
     impacts: np.ndarray  # (points) in a period
     slowest_impact: np.ndarray  # (points)
-    special: tuple[Special, ...]
+    special: tuple[Special, ...]  # folds, flips and grazing, in the order of the branch
     end: str  # why it ends where it ends
     orbit: PeriodicOrbit  # from which it began
 

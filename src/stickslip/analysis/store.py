@@ -94,6 +94,8 @@ class Results:
 
     def _values_of(self, k: int, outcome: dict[str, np.ndarray]) -> None:
         if not self.values:
+            for name in outcome.keys() & self.members.columns.keys():
+                raise ValueError(f"sweep: run returns {name!r}, which is the name of a parameter: call it otherwise")
             self.values = {name: _empty(self.members.number, np.asarray(value)) for name, value in outcome.items()}
         if outcome.keys() != self.values.keys():
             self.status[k], self.message[k] = FAILED, f"gave {sorted(outcome)} where others gave {sorted(self.values)}"

@@ -28,6 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .. import linalg
 from ..derive import Directions, Dynamics, Situation
 from ..linalg import solve, spd_solve
 from ..rows import StageLayout
@@ -194,8 +195,10 @@ class Rattle(Method):
             dynamics, end, um + gained[:, 0], memory.gamma, first.active.normal, R, dt,
             lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), dt / 2, slip), scales.speed,
         )  # fmt: skip
-        # what no step before has pushed will push as it did in the first stage
-        second = self.solver.solve(impact, um, jnp.where(P == 0.0, R, P - R), 1)
+        rest = P - R
+        if dynamics.n_y > linalg.SMALL:  # all contacts that share a load push: a new one as it did in the first stage
+            rest = jnp.where(P == 0.0, R, rest)
+        second = self.solver.solve(impact, um, rest, 1)
         u1, S = second.x, second.y
         contacts = contacts_after(dynamics, modes, memory, second.active, end, u1, R + S, second.tolerance)
         gamma = end.velocities(u1)
