@@ -30,7 +30,7 @@ class Lyapunov(NamedTuple):
     slowest_impact: float  # of all: near a grazing impact a derivative is large
     q: np.ndarray  # at the end, where another call may go on,
     u: np.ndarray  # at a multiple of the period
-    system: System
+    system: System  # that moves
 
     @property
     def chaotic(self) -> bool:

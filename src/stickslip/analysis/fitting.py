@@ -29,12 +29,12 @@ class FitError(RuntimeError):
 class Fit:
     """Estimates, and how sure they are: ``fit["mu"]``, ``fit.error``, ``fit.interval("mu")``."""
 
-    names: tuple[str, ...]
-    value: np.ndarray
+    names: tuple[str, ...]  # of the parameters
+    value: np.ndarray  # estimates, in their order
     covariance: np.ndarray  # of the estimates; nan for those on a bound
     sigma: float  # of the measurement: as given (1 where it was given by point), or estimated
-    measured: dict[str, np.ndarray]
-    fitted: dict[str, np.ndarray]
+    measured: dict[str, np.ndarray]  # by name of what was measured
+    fitted: dict[str, np.ndarray]  # what the run gives with the estimates
     residual: np.ndarray  # (measured - fitted)/sigma of all points that count, one after another
     on_bound: tuple[str, ...]  # estimates that lie on a bound: the others are estimated as if these were known
     evaluations: int  # of the run

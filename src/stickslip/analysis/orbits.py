@@ -67,7 +67,7 @@ class PeriodicOrbit(NamedTuple):
     slowest_impact: float  # speed with which a gap closes: the orbit grazes where it is zero
     closest_gap: float  # that an open contact has where it comes near and does not touch
     iterations: int  # of Newton's method
-    system: System
+    system: System  # that moves
     solution: Solution  # over one period, as it was found
     search: Any  # what `ss.continuation` goes on with
 
