@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
+from .. import linalg
 from ..results import RESULTS, unless
 from ..stacked import ActiveSet
 from ..trees import Traced, blank
@@ -199,7 +200,7 @@ class SemismoothNewton(Solver):
             stuck = c.fresh & (settled | redundant) & (fell > NO_PROGRESS) & (c.e < NEAR)
             done = ((e < 1.0) & ~(forced & guess)) | last | stuck
             # an impact that runs through a stack closes one contact after the other
-            closing = jnp.any(at.active.normal & ~held.active.normal)
+            closing = jnp.any(at.active.normal & ~held.active.normal) & (at.F.shape[0] > linalg.SMALL)
             go_on = ~done & (c.k < self.max_iterations) & ~(self._hopeless(problem, c.k - 1, e, c.e) & ~closing)
             # squared: a factor of thirty in the norm
             fresh = go_on & (guess | ~same | (fell > 1e-3)) if problem.inexact else go_on
