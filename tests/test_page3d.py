@@ -299,7 +299,15 @@ def test_forces_events_panels_and_facts_are_shown(browser, tmp_path, boxes):
 def test_the_camera_turns_zooms_follows_and_comes_back(browser, tmp_path):
     seen = Seen(browser, tmp_path, pictures.coin(60))
     where = lambda: seen.ask("[scene.camera.turn, scene.camera.lift, scene.camera.distance, ...scene.camera.target]")
-    home, box = where(), seen.page.locator("canvas").bounding_box()
+
+    def settled():
+        """The canvas has its size, and a wheel has come to rest."""
+        before = None
+        while before != (before := where()):
+            seen.page.wait_for_timeout(300)
+        return before
+
+    home, box = settled(), seen.page.locator("canvas").bounding_box()
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     seen.page.mouse.move(*middle)
     seen.page.mouse.down()
@@ -309,9 +317,7 @@ def test_the_camera_turns_zooms_follows_and_comes_back(browser, tmp_path):
     assert turned[0] < home[0] < 0 < home[1] < turned[1]
     seen.page.mouse.wheel(0, -300)
     seen.wait_for(f"document.querySelector('.player').scene.camera.distance < {0.9 * home[2]}")
-    before = None
-    while before != (before := where()):  # turns of a wheel come one after the other
-        seen.page.wait_for_timeout(200)
+    settled()
     seen.page.locator(".reset").click()
     assert where() == pytest.approx(home)
     seen.page.locator(".follow").click()
