@@ -13,7 +13,7 @@ from .derive import Dynamics
 from .methods.base import Method, Step, result_of
 from .results import RESULTS, first_failure, unless
 from .system import System
-from .trees import as_carry, held, pick, strong
+from .trees import as_carry, held, pick, repeated, strong
 from .validate import start_is_consistent, start_values
 
 CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
@@ -175,4 +175,9 @@ def whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: i
     ok = start_is_consistent(start_values(*held((dynamics, clock.t0, q, u))))
     start = _start(dynamics, method, clock, q, u)
     start = start._replace(result=unless(ok, RESULTS.inconsistent_start))
-    return *_loop(dynamics, method, clock, start, n, n), first_forces(dynamics, method, start.memory)
+
+    def loop(args, start, _):
+        dynamics, method, clock = args
+        return _loop(dynamics, method, clock, start, n, n)
+
+    return *repeated((dynamics, method, clock), start, loop=loop), first_forces(dynamics, method, start.memory)

@@ -34,7 +34,7 @@ from .loop import CHUNK, Row, empty_row, first_forces, row_of
 from .methods.base import Method, Tolerances, discrete_state
 from .results import RESULTS, unless
 from .system import System
-from .trees import as_carry, blank, held, pick, strong
+from .trees import as_carry, blank, held, pick, repeated, strong
 from .validate import start_is_consistent, start_values
 
 EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
@@ -222,7 +222,7 @@ def _loop(
     c: Adjusted,
     length: int,
     most: Any,
-    differentiable: bool = False,
+    both_ways: bool = False,
 ) -> tuple[Adjusted, Kept, Array]:
     """Until ``length`` steps are kept, the end is reached, or so many were attempted."""
     room = length + 2
@@ -246,8 +246,8 @@ def _loop(
         return c, kept, n + keep_second
 
     start = c, kept, jnp.asarray(0)
-    if differentiable:  # both ways: nested loops of known length, with checkpoints
-        return eqxi.while_loop(unfinished, advance, start, max_steps=int(most), kind="bounded")
+    if both_ways:  # differentiable: nested loops of known length, with checkpoints
+        return eqxi.while_loop(unfinished, advance, start, max_steps=int(most), kind="bounded", base=32)
     return jax.lax.while_loop(unfinished, advance, start)
 
 
@@ -270,7 +270,12 @@ def whole(system: System, method: Method, control: SwitchingPoints, t0, t1, q: A
     ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
     carry, forces = _first(dynamics, method, control, t0, t1, q, u)
     carry = carry._replace(result=unless(ok, RESULTS.inconsistent_start))
-    carry, kept, count = _loop(dynamics, method, control, t1, True, carry, n, 1000 * n, differentiable=True)
+
+    def loop(args, carry, both_ways):
+        dynamics, method, control, t1 = args
+        return _loop(dynamics, method, control, t1, True, carry, n, 1000 * n, both_ways)
+
+    carry, kept, count = repeated((dynamics, method, control, t1), carry, loop=loop)
     return carry, padded(kept, count, n, carry), count, forces
 
 

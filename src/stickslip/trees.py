@@ -24,6 +24,13 @@ def held(tree: Any) -> Any:
     return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x, tree)
 
 
+def moving(args: Any, rates: Any) -> tuple[Any, Any]:
+    """What has a rate, and all the rest, of arguments and their tangents: only the first is to be differentiated."""
+    rests = jax.tree.map(lambda r, x: x if r is None else None, rates, args, is_leaf=lambda r: r is None)
+    moves = jax.tree.map(lambda r, x: None if r is None else x, rates, args, is_leaf=lambda r: r is None)
+    return moves, rests
+
+
 def strong(tree: Any) -> Any:
     """The same values with types of their own: what a Python number left behind would make a second program."""
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype) if isinstance(x, jax.Array) else x, tree)
@@ -37,6 +44,29 @@ def as_carry(tree: Any) -> Any:
 def blank(shapes: Any) -> Any:
     """Zeros, from what `jax.eval_shape` gives."""
     return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+
+
+@eqx.filter_custom_jvp
+def repeated(args: Any, start: Any, *, loop: Callable[..., Any]) -> Any:
+    """``loop(args, start, both_ways)``: the plain loop for who only runs it, one that can be transposed for derivatives.
+
+    All numbers of the start get a rate, zero if need be, that is batched as the others are. Else JAX finds out what of a loop
+    moves, and what is batched, by going through its body again and again: most of the time of tracing a derivative.
+    """
+    return loop(args, start, False)
+
+
+@repeated.def_jvp
+def _repeated_jvp(primals, tangents, *, loop):
+    args, start = primals
+    known = jax.tree.leaves(tangents)[0]
+    zero = 0.0 * jnp.ravel(known)[0]
+
+    def rate(r: Any, x: Any) -> Any:
+        return jnp.broadcast_to(zero, jnp.shape(x)) if r is None and eqx.is_inexact_array(x) else r
+
+    rates = jax.tree.map(rate, tangents[1], start, is_leaf=lambda r: r is None)
+    return eqx.filter_jvp(lambda args, start: loop(args, start, True), primals, (tangents[0], rates))
 
 
 class Traced:

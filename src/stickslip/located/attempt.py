@@ -150,6 +150,7 @@ class Outcome(NamedTuple):
     q: Array
     u: Array  # before
     P: Array
+    now: Instant  # before
     flags: Array
     treats: Bool[Array, ""]
     guarded: Bool[Array, ""]
@@ -182,9 +183,9 @@ def _carry_out(
     treats = event | at_start | jumps | guarded
     was, here = pick(at_start, plan.modes, plan.moved), held(pick(at_start, now, tried.end))
     again = guarded | ~here.unique | (at_start & (c.begins | (c.treated > 0) | ~jnp.any(flags)))
+    known = derivative.again((dynamics, t, q, u, was), here)
 
     def happens():
-        known = derivative.again((dynamics, t, q, u, was), here)
         return treat(dynamics, method, control, Before(t, q, u, was, c.impacts), flags, known, again, jumps, c.begins)
 
     nothing = Treated(
@@ -201,7 +202,7 @@ def _carry_out(
     too_late = guarded & (jnp.any(changed[0]) | jnp.any(changed[1])) & ~verdict.tiny
     ok = ~failed & ~lost
     return Outcome(
-        treated, code, t, q, u, P, flags, treats, guarded, here.unique, verdict.goes_on & ok & ~too_late, at_start & ok,
+        treated, code, t, q, u, P, known, flags, treats, guarded, here.unique, verdict.goes_on & ok & ~too_late, at_start & ok,
         too_late, failed, lost, changed,
     )  # fmt: skip
 
@@ -320,7 +321,7 @@ def _rows(dynamics: Dynamics, c: Carry, plan: Plan, tried: Tried, out: Outcome) 
     left = c.kept._replace(
         u_dot=plan.now.u_dot, la=dynamics.percussions(plan.now.la, 1.0), closed=plan.modes.closed, stick=stick
     )
-    arrived = derivative.again((dynamics, out.t, out.q, out.u, plan.moved), held(tried.end))
+    arrived = out.now  # where the step is taken
     ends = (c.t, c.q, c.u, plan.now.u_dot), (out.t, out.q, out.u, arrived.u_dot)
     quarter = derivative.at_quarter((dynamics, c.t, out.t - c.t, ends, plan.moved), held(tried.look.quarter))
     end = Row(

@@ -10,7 +10,7 @@ from jaxtyping import Array
 from ..derive import Directions, Dynamics
 from ..methods.given_modes import GivenModes, Instant, Trial, instant, projected, trial
 from ..solvers import Recorded, SemismoothNewton
-from ..trees import held
+from ..trees import held, moving
 from . import dense
 from .functions import functions
 from .state import Control
@@ -37,13 +37,15 @@ def _taken_jvp(primals, tangents, *, method, control):
     """Of the step itself; where it ends at an event its length follows, from the numerical step, not from a polynomial."""
     args, known, sides, target, at_event = primals
     solver = Recorded((known.solve,), SemismoothNewton())
-    dynamic, static = eqx.partition(args, eqx.is_inexact_array)
+    # the length always counts: where the step ends at an event it follows
+    rates = eqx.tree_at(lambda a: a[2], tangents[0], jnp.zeros(()), is_leaf=lambda r: r is None)
+    rates = rates if tangents[0][2] is None else tangents[0]
+    dynamic, static = moving(args, rates)
 
     def step(dynamic):
         ends, values = ended(method, solver, control, sides, *eqx.combine(dynamic, static))
         return ends, values[target]
 
-    rates = jax.tree.map(lambda x, r: jnp.zeros_like(x) if r is None else r, dynamic, tangents[0])
     longer = eqx.tree_at(lambda a: a[2], jax.tree.map(jnp.zeros_like, dynamic), jnp.ones(()))
     _, along = jax.linearize(step, dynamic)
     (moved, value), (per_length, slope) = along(rates), along(longer)

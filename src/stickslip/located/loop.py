@@ -15,7 +15,7 @@ from ..methods.base import Method
 from ..methods.given_modes import instant
 from ..results import RESULTS, unless
 from ..system import System
-from ..trees import as_carry, held, strong
+from ..trees import as_carry, held, repeated, strong
 from ..validate import start_is_consistent, start_values
 from .attempt import advance
 from .error import first_length, weights
@@ -75,7 +75,7 @@ def _loop(dynamics: Dynamics, method: Method, control: Control, c: Carry, length
 
     start = c, rows, jnp.asarray(0)
     if both_ways:  # differentiable: nested loops of known length, with checkpoints
-        return eqxi.while_loop(unfinished, attempt, start, max_steps=int(most), kind="bounded")
+        return eqxi.while_loop(unfinished, attempt, start, max_steps=int(most), kind="bounded", base=32)
     return jax.lax.while_loop(unfinished, attempt, start)
 
 
@@ -97,7 +97,12 @@ def whole(system: System, method: Method, control: Control, t0, q: Array, u: Arr
     dynamics = Dynamics.of(system, t0, q, u)
     ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
     carry = first(dynamics, method, control, t0, q, u)._replace(result=unless(ok, RESULTS.inconsistent_start))
-    carry, rows, count = _loop(dynamics, method, control, carry, n, 4 * n + 100, both_ways=True)
+
+    def loop(args, carry, both_ways):
+        dynamics, method, control = args
+        return _loop(dynamics, method, control, carry, n, 4 * n + 100, both_ways)
+
+    carry, rows, count = repeated((dynamics, method, control), carry, loop=loop)
     return carry, _padded(rows, count, n, carry), dynamics.laws
 
 

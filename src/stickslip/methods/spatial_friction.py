@@ -31,7 +31,7 @@ from ..results import RESULTS
 from ..scales import QUIET
 from ..solvers import Inclusions, Recorded
 from ..stacked import ActiveSet
-from ..trees import blank, held
+from ..trees import blank, held, moving
 from .base import Method, Step, result_of, with_solver
 
 Friction = Literal["stagewise", "printed"]
@@ -308,14 +308,13 @@ def _settled_jvp(primals, tangents, *, method):
     args, modes = primals
     out = _settled(args, modes, method=method)
     known: Any = with_solver(method, Recorded(out.step.solves, method.solver))
-    dynamic, static = eqx.partition(args, eqx.is_inexact_array)
+    dynamic, static = moving(args, tangents[0])
 
     @jax.jit
     def taken(dynamic):
         step = known.trial(*eqx.combine(dynamic, static), modes=out.modes).step
         return eqx.filter(step._replace(solves=()), eqx.is_inexact_array)
 
-    rates = jax.tree.map(lambda x, r: jnp.zeros_like(x) if r is None else r, dynamic, tangents[0])
-    _, step_dot = jax.jvp(taken, (dynamic,), (rates,))
+    _, step_dot = jax.jvp(taken, (dynamic,), (tangents[0],))
     no_rates = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
     return out, no_rates._replace(step=step_dot._replace(solves=no_rates.step.solves))
