@@ -50,15 +50,15 @@ def blank(shapes: Any) -> Any:
 def repeated(args: Any, start: Any, *, loop: Callable[..., Any]) -> Any:
     """``loop(args, start, both_ways)``: the plain loop for who only runs it, one that can be transposed for derivatives.
 
-    All numbers of the start get a rate, zero if need be, that is batched as the others are. Else JAX finds out what of a loop
-    moves, and what is batched, by going through its body again and again: most of the time of tracing a derivative.
+    All numbers of the start get a rate, zero if need be, that is batched as the others are. Else JAX finds out what of a
+    loop moves, and what is batched, by going through its body again and again.
     """
     return loop(args, start, False)
 
 
 @repeated.def_jvp
 def _repeated_jvp(primals, tangents, *, loop):
-    args, start = primals
+    _, start = primals
     known = jax.tree.leaves(tangents)[0]
     zero = 0.0 * jnp.ravel(known)[0]
 

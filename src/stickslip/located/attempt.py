@@ -202,8 +202,8 @@ def _carry_out(
     too_late = guarded & (jnp.any(changed[0]) | jnp.any(changed[1])) & ~verdict.tiny
     ok = ~failed & ~lost
     return Outcome(
-        treated, code, t, q, u, P, known, flags, treats, guarded, here.unique, verdict.goes_on & ok & ~too_late, at_start & ok,
-        too_late, failed, lost, changed,
+        treated, code, t, q, u, P, known, flags, treats, guarded, here.unique, verdict.goes_on & ok & ~too_late,
+        at_start & ok, too_late, failed, lost, changed,
     )  # fmt: skip
 
 
