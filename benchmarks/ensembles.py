@@ -154,8 +154,8 @@ def devices() -> None:
     def run(Omega):
         T = 50 * 2.0 * np.pi  # of a clock on which all have the same period: steps end at static times
         system = Clocked(Omega=Omega)
-        sol = ss.simulate(system, ss.RadauIIA(3), jnp.array([-0.5]), jnp.array([0.0]), t1=T, rtol=1e-10, atol=1e-12,
-                          max_steps=4096, t_eval=np.array([0.0, T]))  # fmt: skip
+        sol = ss.simulate(system, ss.RadauIIA(5), jnp.array([-0.5]), jnp.array([0.0]), t1=T, rtol=1e-10, atol=1e-12,
+                          max_steps=1024, t_eval=np.array([0.0, T]))  # fmt: skip
         return {"q": sol.q[-1], "u": sol.u[-1], "result": sol.result}
 
     made = []

@@ -1,4 +1,4 @@
-"""What importing stickslip does to JAX: double precision, and compiled code that is fast and kept on disk.
+"""What importing stickslip does to JAX: double precision, and compiled code that is fast, kept on disk and run at once.
 
 STICKSLIP_CACHE chooses the folder for compiled code (default ~/.cache/stickslip), or "off".
 """
@@ -12,6 +12,10 @@ import jax
 import jaxlib
 
 jax.config.update("jax_enable_x64", True)
+
+# On CPUs a program runs in the thread that calls it. Handed to another one, as JAX does of itself, each piece of a run waits
+# for that to wake up, and runs in several threads for each other.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 # XLA's CPU backend compiles a loop into one function if it touches fewer bytes than this option says (1024 if nobody
 # says otherwise). A time step is many tiny operations: as one function it runs 4 to 10 times faster.

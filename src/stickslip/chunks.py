@@ -32,6 +32,7 @@ class Run(NamedTuple):
     progress: Any  # state -> how far
     time: Any  # state -> time reached
     crowded: bool = False  # see `Solver.crowded_try`
+    longest: int = CHUNK  # steps at a time
 
 
 def in_chunks(
@@ -74,7 +75,7 @@ def in_chunks(
                 state = state._replace(result=result)
             elif made and chunks[1:]:  # the first chunk's time is compilation
                 pace = (time.perf_counter() - began) / made
-                size = max(1, min(CHUNK, int(CHUNK_SECONDS / pace)))
+                size = max(1, min(run.longest, int(CHUNK_SECONDS / pace)))
     except KeyboardInterrupt:
         if not chunks or _twice():
             raise  # nothing to keep, or somebody means it

@@ -227,5 +227,5 @@ def _batches(run: Callable[..., Any], results: Results, bar: Meter) -> None:
         if any(isinstance(x, Solution) for x in made.values()):
             raise TypeError(_WHOLE)
         host = jax.tree.map(np.asarray, made)
-        results.add(block, [_values(jax.tree.map(lambda a, i=i: a[i], host)) for i in range(len(block))])
+        results.add(block, [_values(jax.tree.map(lambda a, i=i: np.asarray(a[i]), host)) for i in range(len(block))])
         bar.update(_done(results))

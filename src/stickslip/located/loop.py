@@ -10,7 +10,6 @@ from jaxtyping import Array
 
 from ..compiling import compiled
 from ..derive import Dynamics, Situation
-from ..loop import CHUNK
 from ..methods.base import Method
 from ..methods.given_modes import instant
 from ..results import RESULTS, unless
@@ -22,6 +21,9 @@ from .error import first_length, weights
 from .functions import users
 from .state import CHATTER, Carry, Control, Row, Search
 from .treatment import slip_modes
+
+
+ROWS = 4096  # that a piece of a run may have: each costs about a millisecond to call, whatever it does
 
 
 def first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Array, u: Array) -> Carry:
@@ -88,7 +90,7 @@ def begin(system: System, method: Method, control: Control, t0, q: Array, u: Arr
 
 @compiled
 def chunk(dynamics: Dynamics, method: Method, control: Control, carry: Carry, most, key: str):
-    return _loop(dynamics, method, control, carry, CHUNK, most)
+    return _loop(dynamics, method, control, carry, ROWS, most)
 
 
 @eqx.filter_jit

@@ -41,7 +41,7 @@ def run_located(
                 (key, type(system), type(method), q.shape, u.shape, "located"),
                 loop.begin,
                 lambda method, at=at: (system, method, control, np.asarray(at[0]), at[1], at[2], key),
-                lambda dynamics, method, c, size, _: loop.chunk(dynamics, method, control, c, np.asarray(2 * size), key),
+                lambda dynamics, method, c, size, _: loop.chunk(dynamics, method, control, c, np.asarray(size), key),
                 lambda before, after: int(after[2]),
                 lambda c, steps=steps, events=events: (
                     bool(c.finished)
@@ -51,6 +51,7 @@ def run_located(
                 lambda c: int(1000 * (float(c.t) - t0) / (t1 - t0)),
                 lambda c: float(c.t),
                 crowded,
+                loop.ROWS,
             )
             state, rows, result, laws = in_chunks(run, method, at[0], bar, check=not pieces)
             if not bool(state.finished):
