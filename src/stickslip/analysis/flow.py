@@ -13,9 +13,10 @@ from jaxtyping import Array, Float
 
 from ..captured import captured
 from ..compiling import compiled
+from ..located.asked import suitable
 from ..methods import by_name
-from ..methods.base import Method
-from ..results import RESULTS
+from ..methods.base import Method, with_solver
+from ..results import RESULTS, succeeded
 from ..simulate import simulate
 from ..solution import Solution
 from ..system import System
@@ -94,7 +95,7 @@ class Flow(eqx.Module):
     """
 
     system: System
-    method: Method | None
+    method: Method
     rtol: float = eqx.field(static=True)
     atol: float = eqx.field(static=True)
     dt_max: float | None = eqx.field(static=True)  # of a unit of time that is the period
@@ -122,7 +123,7 @@ class Flow(eqx.Module):
         fields = [field.name for field in dataclasses.fields(system)]
         if parameter is not None and parameter not in fields:
             raise ValueError(f"{type(system).__name__} has no parameter {parameter!r}. It has {', '.join(fields) or 'none'}")
-        method = by_name(method) if isinstance(method, str) else method
+        method = suitable(rtol) if method is None else by_name(method) if isinstance(method, str) else method
         return cls(system, method, rtol, rtol / 100 if atol is None else atol, dt_max, q.shape[0], parameter)
 
     def at(self, value: Any) -> System:
@@ -169,6 +170,9 @@ class Periods:
 
     def __init__(self, flow: Flow) -> None:
         self.flow, self._rows, self._key = flow, 0, captured(flow.system, flow.method)
+        # As a run does: the whole solver is compiled only where the first of its ways is not enough.
+        quick = with_solver(flow.method, flow.method.solver.first_try())
+        self._tried = dataclasses.replace(flow, method=quick)
 
     def checked(self, x: Any, T: Any, value: Any = None) -> Solution:
         """A run as users make it: says in words what is wrong with a start, and how many rows a period needs."""
@@ -187,10 +191,13 @@ class Periods:
         if not self._rows:
             self.checked(x, T, value)
         while True:
-            d = _derivative(self.flow, x, T, value, self._rows, self._key)
-            if not bool(d.passage.result == RESULTS.max_steps_reached) or self._rows > MOST_ROWS:
+            d = _derivative(self._tried, x, T, value, self._rows, self._key)
+            if bool(d.passage.result == RESULTS.max_steps_reached) and self._rows <= MOST_ROWS:
+                self._rows *= 2
+            elif not succeeded(d.passage.result) and self._tried is not self.flow:
+                self._tried = self.flow  # from here on
+            else:
                 return d
-            self._rows *= 2
 
 
 def _rows_for(seen: int) -> int:

@@ -24,6 +24,12 @@ from .state import Control, Row
 PRINTED_STEPS = 60  # at most, where modes cannot be decided
 
 
+def suitable(rtol: float, between: bool = False) -> Method:
+    """The method for who has not chosen one; ``between``: its dense output is asked for."""
+    # between the long steps of five stages the dense output, of order 5, would be far worse than the tolerance
+    return RadauIIA(stages=3 if between or rtol > 1e-7 else 5)
+
+
 class Located(NamedTuple):
     """What `simulate` was asked for."""
 
@@ -70,9 +76,7 @@ class Located(NamedTuple):
         return cls(rtol, atol, None if dt is None else float(dt), dt_max, dt_zeno, max_events, times, functions)
 
     def suitable(self) -> Method:
-        # between the long steps of five stages the dense output, of order 5, would be far worse than the tolerance
-        between = self.t_eval is not None
-        return RadauIIA(stages=3 if between or self.rtol > 1e-7 else 5)
+        return suitable(self.rtol, between=self.t_eval is not None)
 
     def on(self, system: System) -> "Located":
         """A system without laws has no events: one that never comes keeps the loop simple."""

@@ -22,7 +22,6 @@ from .functions import users
 from .state import CHATTER, Carry, Control, Row, Search
 from .treatment import slip_modes
 
-
 ROWS = 4096  # that a piece of a run may have: each costs about a millisecond to call, whatever it does
 
 
