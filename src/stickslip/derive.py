@@ -24,7 +24,7 @@ from .linalg import columns, matmul, spd_solve
 from .rows import Layout, Rows
 from .scales import CLOSED, ROUND_OFF, START, Scales
 from .stacked import StackedLaws
-from .system import LagrangianSystem, System
+from .system import LagrangianSystem, System, is_identity, rate
 from .trees import held
 
 
@@ -197,7 +197,7 @@ class Dynamics(eqx.Module):
             h_of_u,
             h_of_q or not constant_mass,
             constant_mass and not h_of_q and not h_of_u,
-            type(system).B is System.B and type(system).beta is System.beta,
+            is_identity(system),
             flat,
             moving,
             captured(system),
@@ -258,9 +258,7 @@ class Dynamics(eqx.Module):
 
     def q_dot(self, t, q, u):
         """S0 (1)."""
-        if self.identity:
-            return u
-        return self.system.B(t, q) @ u + self.system.beta(t, q)
+        return rate(self.system, t, q, u)
 
     def B(self, t, q) -> Float[Array, "nq nu"]:
         return jnp.eye(self.nu) if self.identity else jnp.asarray(self.system.B(t, q))

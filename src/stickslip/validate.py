@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from . import check_frames
 from .contract import returned
 from .derive import Directions, Dynamics, Situation
 from .laws import Contact, FrictionElement, unchecked
@@ -167,6 +168,7 @@ class _Counts(NamedTuple):
 
 def _checked_laws(system: System) -> _Counts:
     """Laws with coefficients that make sense; errors name the contact."""
+    check_frames.check_stated(system)
     with unchecked():
         stated = system.laws
     if callable(stated) or not isinstance(stated, tuple | list):
@@ -254,6 +256,7 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> 
     if key is not None and key in _shapes_seen:
         return
     tq, tqu = (t, q), (t, q, u)
+    check_frames.check_shapes(system, t, q)
     expected: list[tuple[str, tuple[Array, ...], tuple[int, ...] | None]] = []
     if isinstance(system, LagrangianSystem):  # of which M and h are made
         expected += [("T", tqu, ()), ("V", tq, ()), ("f", tqu, (nu,))]
@@ -324,7 +327,7 @@ def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, 
     g_dot_near, gamma_near, g_N_dot_near, gamma_F_near = dynamics.split(near.velocity)
     one_way = np.repeat(dynamics.laws.set.half_lines, dynamics.laws.set.dimensions)
     gamma_is_affine, gamma_F_is_affine = _are_affine(dynamics, t, q, u, at)
-    return {
+    return check_frames.start_values(system, t, q, u) | {
         "M": dynamics.M(t, q), "h": dynamics.h(t, q, u), "B": jnp.asarray(system.B(t, q)),
         "beta": jnp.asarray(system.beta(t, q)), "g": gaps[: dynamics.rows.g], "g_dot": g_dot, "gamma": gamma,
         "g_N": gaps[dynamics.rows.g :], "g_N_dot": g_N_dot, "gamma_F": gamma_F,
@@ -333,6 +336,7 @@ def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, 
         "near": {
             "g": near.start[: dynamics.rows.g], "g_dot": g_dot_near, "gamma": gamma_near,
             "g_N": near.start[dynamics.rows.g :], "closed": near.closed[dynamics.rows.g :], "g_N_dot": g_N_dot_near,
+            "gamma_F": gamma_F_near,
         },
     }  # fmt: skip
 
@@ -365,7 +369,7 @@ def start_is_consistent(v: dict[str, Any]) -> Array:
     ok, near = v["in_range"] & jnp.all(v["gamma_is_affine"]) & jnp.all(v["gamma_F_is_affine"]), v["near"]
     for name in ("g", "g_dot", "gamma"):
         ok &= jnp.all(jnp.abs(v[name]) <= near[name])
-    ok &= ~jnp.any(v["backwards"])
+    ok &= ~jnp.any(v["backwards"]) & check_frames.start_is_consistent(v)
     ok &= jnp.all(v["g_N"] >= -near["g_N"]) & jnp.all((v["g_N"] > near["closed"]) | (v["g_N_dot"] >= -near["g_N_dot"]))
     ok &= jnp.all(jnp.isfinite(spd_solve(v["M"], v["h"][:, None])))
     ok &= jnp.all(jnp.abs(v["M"] - v["M"].T) <= 1e-8 * jnp.max(jnp.abs(v["M"]), initial=0.0))
@@ -427,6 +431,7 @@ def check_start(values: dict[str, Any], t0: float, system: System) -> None:
         raise ValueError(
             "a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0, lower < upper"
         )
+    check_frames.check_start(v, near, system)
     _check_velocities(v, system)
     for name in ("g", "g_dot", "gamma"):
         for i in np.flatnonzero(np.abs(v[name]) > near[name]):

@@ -2,8 +2,10 @@
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from ..frames import Motion
 from ..system import System
 
 
@@ -60,6 +62,14 @@ class PlanarBody(System):
 
     def h(self, t, q, u):
         return weight(self.m, self.gravity)
+
+    def pose(self, t, q):
+        """S, and A."""
+        return q[:2], rotation(q[2])
+
+    def motion(self, t, q, u):
+        """The same with v_S and omega."""
+        return Motion(q[:2], lambda: rotation(q[2]), u[:2], u[2] * np.array([[0.0, -1.0], [1.0, 0.0]]))
 
     def energy(self, t, q, u):
         return 0.5 * u @ self.M(t, q) @ u + self.m * self.gravity * q[1]

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..frames import Motion, spin_of
 from ..system import System
 from .rotations import quaternion_rate, rotation_matrix
 
@@ -84,6 +85,15 @@ class SpatialBody(System):
 
     def normalize(self, q):
         return normalize(q)
+
+    def pose(self, t, q):
+        """S in I, and A."""
+        return q[:3], rotation_matrix(q[3:])
+
+    def motion(self, t, q, u):
+        """The same with v_S and omega in I."""
+        A = rotation_matrix(q[3:])
+        return Motion(q[:3], lambda: A, u[:3], spin_of(A @ u[3:]))
 
     def energy(self, t, q, u):
         return 0.5 * u @ self.M(t, q) @ u - self.m * self.gravity * (self.down @ q[:3])
