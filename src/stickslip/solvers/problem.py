@@ -62,7 +62,7 @@ class Inclusions(eqx.Module):
     optional: Any = False  # whether the caller has another problem to try: not worth more than Newton's method
     proximal: Any = None  # rho in use where they are not the estimates above, which are also what percussions move
 
-    def split(self, rows: Array) -> tuple[Array, Array, Array]:
+    def split(self, rows: Array | np.ndarray) -> tuple[Array, Array, Array]:
         """(bilateral, N, F), each with the stages as leading axis."""
         return self.layout.split(rows)
 
