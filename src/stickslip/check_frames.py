@@ -69,7 +69,7 @@ def _same(a: Contact, b: Contact | FrictionElement) -> bool:
     return all(isinstance(x, traced) or isinstance(y, traced) or np.array_equal(x, y) for x, y in pairs)
 
 
-def check_shapes(system: System, t: Any, q: Array) -> None:
+def check_shapes(system: System, t: Any, q: Array | np.ndarray) -> None:
     """What the functions of all frames return, and whether the laws can be had of them."""
     for frame in system.touches:
         rows: tuple[int, ...] = (len(frame.names),) if isinstance(frame.name, tuple | list) else ()
@@ -98,7 +98,7 @@ def _of(frame: ContactFrame) -> str:
     return f"ContactFrame({frame.name!r})"
 
 
-def _check_place(system: System, frame: ContactFrame, rows: tuple[int, ...], t: Any, q: Array) -> int:
+def _check_place(system: System, frame: ContactFrame, rows: tuple[int, ...], t: Any, q: Any) -> int:
     """The dimension of space."""
     rubs = any(contact.friction for contact in frame.laws)
     if frame.body is None and not callable(getattr(system, "pose", None)) and (rubs or not callable(frame.point)):
@@ -116,21 +116,21 @@ def _check_place(system: System, frame: ContactFrame, rows: tuple[int, ...], t: 
     return shape[-1]
 
 
-def _shape(frame: ContactFrame, name: str, t: Any, q: Array) -> tuple[int, ...] | None:
+def _shape(frame: ContactFrame, name: str, t: Any, q: Any) -> tuple[int, ...] | None:
     value = getattr(frame, name)
     if callable(value):
         return returned(f"{name} of {_of(frame)}", value, "t, q", t, q).shape
     return None if value is None else np.shape(value)
 
 
-def _check_shape(frame: ContactFrame, name: str, expected: list[tuple[int, ...]], t: Any, q: Array) -> None:
+def _check_shape(frame: ContactFrame, name: str, expected: list[tuple[int, ...]], t: Any, q: Any) -> None:
     shape = _shape(frame, name, t, q)
     if shape is not None and shape not in expected:
         words = " or ".join(map(str, dict.fromkeys(expected)))
         raise ValueError(f"{_of(frame)}: {name} has shape {shape}, expected {words}")
 
 
-def _check_pose(frame: ContactFrame, pose: Callable[..., Any], dim: int | None, t: Any, q: Array) -> None:
+def _check_pose(frame: ContactFrame, pose: Callable[..., Any], dim: int | None, t: Any, q: Any) -> None:
     found = jax.eval_shape(pose, t, q)
     shapes = [np.shape(part) for part in found] if isinstance(found, tuple | list) else np.shape(found)
     if shapes not in [[(d,), (d, d)] for d in ((2, 3) if dim is None else (dim,))]:

@@ -24,6 +24,8 @@ from .scales import START
 from .stacked import StackedLaws
 from .system import Label, LagrangianSystem, System
 
+Vector = Array | np.ndarray  # NumPy's outside of traces
+
 
 def as_parameters(system: Any) -> System:
     """Python floats become arrays: a new value of a parameter must not mean a new compilation."""
@@ -103,7 +105,9 @@ def check_times(t0: Any, t1: Any, dt: Any) -> None:
         raise ValueError(f"t1 must be larger than t0, got t0 = {t0} and t1 = {t1}")
 
 
-def check_rows(system: System, n_solves: int, rows: int, dt: float, times: tuple[float, float], q: Array, u: Array) -> None:
+def check_rows(
+    system: System, n_solves: int, rows: int, dt: float, times: tuple[float, float], q: Vector, u: Vector
+) -> None:
     """Refuses a run whose rows cannot be told apart in time, or do not fit into memory."""
     t0, t1 = times
     if max(abs(t0), abs(t1)) + dt / 2 in (t0, t1, -t0, -t1):
@@ -236,7 +240,7 @@ def _labels(system: System, attribute: str, wanted: int, why: str, parse: Callab
     return tuple(labels.values())
 
 
-def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> None:
+def _check_shapes(system: System, laws: _Counts, t: Any, q: Vector, u: Vector) -> None:
     """What a user's functions return, against the contract."""
     nq, nu = q.shape[0], u.shape[0]
     default_B = type(system).B is System.B
@@ -257,7 +261,7 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> 
         return
     tq, tqu = (t, q), (t, q, u)
     check_frames.check_shapes(system, t, q)
-    expected: list[tuple[str, tuple[Array, ...], tuple[int, ...] | None]] = []
+    expected: list[tuple[str, tuple[Any, ...], tuple[int, ...] | None]] = []
     if isinstance(system, LagrangianSystem):  # of which M and h are made
         expected += [("T", tqu, ()), ("V", tq, ()), ("f", tqu, (nu,))]
     expected += [
@@ -281,7 +285,7 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> 
 _shapes_seen: set[Any] = set()
 
 
-def _kind(system: System, q: Array, u: Array) -> Any:
+def _kind(system: System, q: Vector, u: Vector) -> Any:
     """All that shapes can depend on: class, static fields, shapes and types of the parameters; None if not hashable."""
     leaves, structure = jax.tree.flatten(system)
     kinds = tuple(x if isinstance(x, str) else (jnp.shape(x), jnp.result_type(x)) for x in leaves)
@@ -379,7 +383,7 @@ def start_is_consistent(v: dict[str, Any]) -> Array:
 CROWDED = 2  # contact rows per velocity from which on contacts are expected to be redundant
 
 
-def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Array, Array, bool, bool]:
+def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Vector, Vector, bool, bool]:
     """q0 and u0 as vectors, whether anything is traced, and whether contacts crowd; values are checked by `check_start`."""
     traced = is_traced(system, q0, u0, method)
     q, u = _vector("q0", q0), _vector("u0", u0)
