@@ -1,7 +1,7 @@
 """Annotations of shapes are checked: jaxtyping, with beartype, while steps of all kinds are traced and a run is made.
 
-In a process of its own: only code that is imported afterwards is checked. What a run gives back (`solution`, `events`) is left
-out: its rows may have leading axes of a batch, and be NumPy's.
+In a process of its own: only code that is imported afterwards is checked. What a run gives back (`solution`, `events`) is
+left out: its rows may have leading axes of a batch, and be NumPy's.
 """
 
 import os
