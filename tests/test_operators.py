@@ -121,7 +121,7 @@ class Lists(Dynamics):
     """The chain's own mechanics, with W and M^-1 as lists."""
 
     def places(self):
-        return tuple(map(tuple, np.concatenate([2 * PAIRS, 2 * PAIRS + 1])))
+        return tuple(map(tuple, np.concatenate([2 * PAIRS, 2 * PAIRS + 1]).tolist()))
 
     def force_directions(self, t, q):
         return Listed(jnp.tile(jnp.array([-1.0, 1.0]), (self.n_y, 1)), self.places()), jnp.zeros(self.n_y)
