@@ -10,7 +10,7 @@ C may wander over its body, as the lowest point of a rim does, but friction acts
 A pose (r, A) carries the matter of a body along, from its coordinates c in the body's basis to r + A c, and with
 c held fixed
 
-    v_C = d/dt (r + A c) = r_dot + A_dot A^T (r_C - r),     A_dot A^T = [omega x].
+    v_C = d/dt (r + A c) = r_dot + A_dot c,     c = A^T (r_C - r),     A_dot A^T = [omega x].
 
 Poses are differentiated along q_dot = B u + beta, so that gamma_F is affine in u whatever they are; `rigid`
 bodies know their velocities without. The matter of a moving other side is taken opposite C, at r_C - g_N n.
@@ -98,43 +98,42 @@ class ContactFrame(eqx.Module):
         return tuple(self.law) if isinstance(self.law, tuple | list) else (self.law,) * len(self.names)
 
 
-# spin = [omega x], as a contraction with a constant: one operation is compiled faster than nine.
-_CROSS = np.zeros((3, 3, 3))
-for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-    _CROSS[_j, _i, _k], _CROSS[_i, _j, _k] = 1.0, -1.0
-
-
-def spin_of(omega: Float[Array, " 3"]) -> Float[Array, "3 3"]:
-    """[omega x]."""
-    return jnp.sum(_CROSS * omega, axis=-1)
-
-
-class Motion(NamedTuple):
-    """Pose and velocity of a body, in the inertial basis."""
+class Moved(NamedTuple):
+    """Pose and velocity of any body, in the inertial basis; `rigid` bodies have their own."""
 
     r: Float[Array, " dim"]  # of its origin
-    A: Callable[[], Float[Array, "dim dim"]]  # body basis -> inertial basis, for who asks
+    A: Float[Array, "dim dim"]  # body basis -> inertial basis
     v: Float[Array, " dim"]
-    spin: Float[Array, "dim dim"]  # A_dot A^T
+    A_dot: Float[Array, "dim dim"]
 
     @classmethod
-    def of(cls, pose: Any, t: Any, q: Array, q_dot: Array) -> "Motion":
+    def of(cls, pose: Any, t: Any, q: Array, q_dot: Array) -> "Moved":
         (r, A), (v, A_dot) = _along(lambda t, q: tuple(map(jnp.asarray, pose(t, q))), t, q, q_dot)
-        return cls(r, lambda: A, v, A_dot @ A.T)
+        return cls(r, A, v, A_dot)
 
     def at(self, arm: Float[Array, "*rows dim"]) -> Float[Array, "*rows dim"]:
         """Velocity of the matter at r + arm."""
-        return self.v + _turned(self.spin, arm)
+        return self.fixed(_turned(self.A.T, arm))
 
+    def fixed(self, c: Float[Array, "*rows dim"]) -> Float[Array, "*rows dim"]:
+        """Velocity of the matter with coordinates c in the body."""
+        return self.v + _turned(self.A_dot, c)
 
-def _turned(A: Float[Array, "dim dim"], x: Float[Array, "*rows dim"]) -> Float[Array, "*rows dim"]:
-    """A x, of every row."""
-    return A @ x if x.ndim == 1 else x @ A.T
+    @property
+    def omega(self) -> Array:
+        """In space a vector, in the plane a number."""
+        spin = self.A_dot @ self.A.T
+        return spin[1, 0] if len(spin) == 2 else jnp.stack([spin[2, 1], spin[0, 2], spin[1, 0]])
 
 
 def _along(f: Callable[..., Any], t: Any, q: Array, q_dot: Array) -> tuple[Any, Any]:
     """f(t, q) and its rate."""
     return jax.jvp(f, (jnp.asarray(t, dtype=float), q), (jnp.ones(()), q_dot))
+
+
+def _turned(A: Float[Array, "dim dim"], x: Float[Array, "*rows dim"]) -> Float[Array, "*rows dim"]:
+    """A x, of every row."""
+    return A @ x if x.ndim == 1 else x @ A.T
 
 
 def laws(system: Any) -> tuple[Contact, ...]:
@@ -228,38 +227,42 @@ class _Here(NamedTuple):
         laws = self.frame.laws
         if not any(law.friction for law in laws):
             return jnp.zeros(0)
-        v, spin = self._relative(u, rate)
+        v, turning = self._relative(u, rate)
         planar = v.shape[-1] == 2
-        wanted = [[c for law in contact.friction for c in columns_of(law, planar)[: law.dimension]] for contact in laws]
+        columns = {
+            id(contact): [c for law in contact.friction for c in columns_of(law, planar)[: law.dimension]]
+            for contact in {id(contact): contact for contact in laws}.values()  # most are alike
+        }
+        wanted = [columns[id(contact)] for contact in laws]
         present = sorted({column for row in wanted for column in row})
-        table = self._columns(present, v, spin)
+        table = self._columns(present, v, turning)
         if all(row == present for row in wanted):
             return table
         width = table.shape[-1]
         places = [i * width + present.index(column) for i, row in enumerate(wanted) for column in row]
         return table.reshape(-1)[np.array(places)]
 
-    def _relative(self, u: Array, rate: Callable[..., Array]) -> tuple[Array, Any]:
-        """v and [omega x]; None of a point."""
+    def _relative(self, u: Array, rate: Callable[..., Array]) -> tuple[Array, Callable[[], Array]]:
+        """v, and omega for who asks."""
         (frame, system, t, q), body = self, self._pose
         knows, rests = frame.body is None and hasattr(system, "motion"), frame.against in (None, "rest")
         q_dot: Any = None if knows and rests else rate(system, t, q, u)
+        motion: Any = None
         if body is None:
-            (_, v), spin = _along(frame.point, t, q, q_dot), None
+            _, v = _along(frame.point, t, q, q_dot)
         else:
-            motion = system.motion(t, q, u) if knows else Motion.of(body, t, q, q_dot)
+            motion = system.motion(t, q, u) if knows else Moved.of(body, t, q, q_dot)
             at = frame.point
-            arm = at(t, q) - motion.r if callable(at) else _turned(motion.A(), jnp.asarray(at))
-            v, spin = motion.at(arm), motion.spin
+            v = motion.at(at(t, q) - motion.r) if callable(at) else motion.fixed(jnp.asarray(at))
         if rests:
-            return v, spin
+            return v, lambda: motion.omega
         if frame.against == "point":
-            return v - _along(frame.opposite, t, q, q_dot)[1], None
-        other, point = Motion.of(frame.against, t, q, q_dot), self.point()
+            return v - _along(frame.opposite, t, q, q_dot)[1], lambda: motion.omega
+        other, point = Moved.of(frame.against, t, q, q_dot), self.point()
         opposite = point - self.gap() * self.normal(point.shape[-1])
-        return v - other.at(opposite - other.r), None if spin is None else spin - other.spin
+        return v - other.at(opposite - other.r), lambda: motion.omega - other.omega
 
-    def _columns(self, wanted: list[int], v: Array, spin: Any) -> Array:
+    def _columns(self, wanted: list[int], v: Array, turning: Callable[[], Array]) -> Array:
         """The columns of these numbers, beside one another."""
         across, parts = self.tangents(), []
 
@@ -273,8 +276,7 @@ class _Here(NamedTuple):
         slides, rolls = (sum(c in wanted for c in pair) for pair in ((SLIDE_1, SLIDE_2), (ROLL_1, ROLL_2)))
         if slides:
             parts.append(along(v, slides))
-        if PIVOT in wanted or rolls:
-            omega = jnp.sum(_CROSS * spin[..., None], axis=(0, 1)) / 2.0
+        omega = turning() if any(c not in (SLIDE_1, SLIDE_2) for c in wanted) else v
         if PIVOT in wanted and self.frame.normal is None:
             parts.append(omega[2:])
         elif PIVOT in wanted:
@@ -282,7 +284,7 @@ class _Here(NamedTuple):
         if rolls:
             parts.append(along(omega, rolls))
         if ROLL in wanted:
-            parts.append(spin[1, :1])
+            parts.append(omega[None])
         if len(parts) == 1:
             return parts[0]
         return jnp.concatenate([jnp.broadcast_to(part, (*v.shape[:-1], part.shape[-1])) for part in parts], axis=-1)

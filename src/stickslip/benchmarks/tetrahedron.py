@@ -14,7 +14,6 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 from .. import shapes
-from ..frames import ContactFrame
 from ..laws import Contact, Coulomb, RectangularCoulomb
 from ..methods import RadauIIA
 from ..rigid import SpatialBody, spatial
@@ -22,6 +21,8 @@ from .base import Benchmark
 
 
 class Tetrahedron(SpatialBody):
+    contacts = ("left", "right", "back", "top")  # corners
+
     m: float = math.sqrt(2.0) / 12.0  # density 1
     edge: float = 1.0
     gravity: float = 10.0
@@ -41,19 +42,26 @@ class Tetrahedron(SpatialBody):
         r_QP = np.array([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [0.0, h_D, 0.0], [0.0, h_D / 3, h_P]])
         return self.edge * (r_QP - np.array([0.0, h_D / 3, h_P / 4]))
 
-    @property
-    def touches(self):  # (7.34), (7.36)
-        axes = jnp.array([self.a_x, self.a_y])
-        friction = RectangularCoulomb(self.mu, axes) if self.rectangular else Coulomb(self.mu, dim=2, axes=axes)
-        return (ContactFrame(("left", "right", "back", "top"), Contact(friction=friction), point=self.corners),)
+    def g_N(self, t, q):
+        return spatial.position(q, self.corners)[:, 2]  # (7.34)
+
+    def gamma_F(self, t, q, u):
+        return spatial.velocity(q, u, self.corners)[:, :2].reshape(-1)  # (7.36)
 
     def draw(self, t, q):
+        corners = spatial.position(q, self.corners)
         faces = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
         return [
             *shapes.floor(2.7, centre=(2.1, 0.8)),
-            shapes.Mesh(spatial.position(q, self.corners), faces, np.array([0, 1, 0, 1])),
-            shapes.Contacts.of(self, t, q),
+            shapes.Mesh(corners, faces, np.array([0, 1, 0, 1])),
+            shapes.Contacts(at=corners, normals=[[0, 0, 1]] * 4, tangents=[[[1, 0, 0], [0, 1, 0]]] * 4),
         ]
+
+    @property
+    def laws(self):
+        axes = jnp.array([self.a_x, self.a_y])
+        friction = RectangularCoulomb(self.mu, axes) if self.rectangular else Coulomb(self.mu, dim=2, axes=axes)
+        return (Contact(friction=friction),) * 4
 
 
 def sliding_point(rectangular: bool, t_end: float = 3.0) -> dict:
