@@ -27,23 +27,28 @@ def check_stated(system: System) -> None:
             raise TypeError(f"system.touches[{i}] must be an ss.ContactFrame, got {frame!r}")
     if not stated:
         return
-    with unchecked():
-        derived, laws, names = frames.laws(system), system.laws, system.contacts
-    if isinstance(names, tuple | list) and tuple(names)[: len(derived)] != frames.names(system):
+    names = tuple(name for frame in stated for name in frame.names)
+    derived = tuple(law for frame in stated for law in frame.laws)
+    with unchecked():  # what nobody overrides is as derived
+        contacts = system.contacts if _overrides(system, "contacts") else names
+        laws = system.laws if _overrides(system, "laws") else derived
+    if isinstance(contacts, tuple | list) and tuple(contacts)[: len(names)] != names:
         _twice(system, "contacts", "names it once more", "super().contacts")
     if not isinstance(laws, tuple | list):
         return  # `validate` says so
-    if len(laws) < len(derived) or not all(map(_same, derived, laws)):
+    if len(laws) < len(derived) or (laws is not derived and not all(map(_same, derived, laws))):
         _twice(system, "laws", "gives its law once more", "super().laws")
-    contacts = sum(isinstance(law, Contact) for law in laws)
-    if _overrides(system, "g_N") and contacts == len(derived):
+    touching = sum(isinstance(law, Contact) for law in laws)
+    if _overrides(system, "g_N") and touching == len(derived):
         _twice(system, "g_N", "gives its gap once more", "super().g_N(t, q)")
     if _overrides(system, "gamma_F") and _count(laws) == _count(derived):
         _twice(system, "gamma_F", "gives its friction velocity once more", "super().gamma_F(t, q, u)")
 
 
 def _overrides(system: System, name: str) -> bool:
-    return getattr(type(system), name) is not getattr(System, name)
+    """Whether it is not `System`'s own, which follows from ``touches``."""
+    own = next(vars(cls)[name] for cls in type(system).__mro__ if name in vars(cls))
+    return own is not vars(System)[name] or name in vars(system)
 
 
 def _twice(system: System, name: str, what: str, before: str, contact: str = "") -> None:
@@ -174,15 +179,17 @@ def deviations(system: System, t: Any, q: Array) -> Array:
 
 
 def start_values(system: System, t: Any, q: Array, u: Array) -> dict[str, Array]:
-    """What can be wrong with ``touches`` at a start: `deviations`, and what the system's own functions say otherwise."""
-    if not system.touches:
-        return {}
-    gaps, slips = System.g_N(system, t, q), System.gamma_F(system, t, q, u)
-    return {
-        "touches": deviations(system, t, q),
-        "other_g_N": jnp.abs(jnp.asarray(system.g_N(t, q))[: len(gaps)] - gaps),
-        "other_gamma_F": jnp.abs(jnp.asarray(system.gamma_F(t, q, u))[: len(slips)] - slips),
-    }
+    """What can be wrong with ``touches`` at a start: `deviations` of stated axes, and what functions say otherwise."""
+    found, touches = {}, system.touches
+    if any(x is not None for frame in touches for x in (frame.normal, frame.tangents, frame.body, frame.against)):
+        found["touches"] = deviations(system, t, q)
+    if touches and _overrides(system, "g_N"):
+        gaps = System.g_N(system, t, q)
+        found["other_g_N"] = jnp.abs(jnp.asarray(system.g_N(t, q))[: len(gaps)] - gaps)
+    if touches and _overrides(system, "gamma_F"):
+        slips = System.gamma_F(system, t, q, u)
+        found["other_gamma_F"] = jnp.abs(jnp.asarray(system.gamma_F(t, q, u))[: len(slips)] - slips)
+    return found
 
 
 OFF = 1e-8  # by how much axes may be off
@@ -190,26 +197,24 @@ OFF = 1e-8  # by how much axes may be off
 
 def start_is_consistent(v: dict[str, Any]) -> Any:
     """The same as a flag, for values that are traced."""
-    near = v["near"]
     ok = jnp.all(v["touches"] <= OFF) if "touches" in v else True
-    for name in ("g_N", "gamma_F") if "touches" in v else ():
-        other = v[f"other_{name}"]
-        ok &= jnp.all(other <= near[name][: len(other)])
+    for name in ("g_N", "gamma_F"):
+        if f"other_{name}" in v:
+            other = v[f"other_{name}"]
+            ok &= jnp.all(other <= v["near"][name][: len(other)])
     return ok
 
 
 def check_start(v: dict[str, np.ndarray], near: dict[str, np.ndarray], system: System) -> None:
-    if "touches" not in v:
-        return
-    names = frames.names(system)
-    for name, off in zip(names, v["touches"], strict=True):
-        if off > OFF:
-            raise ValueError(
-                f"ContactFrame({name!r}): its normal and tangents, and the axes of a pose, must have length 1 and be"
-                f" orthogonal: at the start they are off by {off:.1e}"
-            )
-    owners = [name for name, law in zip(names, frames.laws(system), strict=True) for _ in range(_count((law,)))]
-    for which, of, before in (("g_N", names, "super().g_N(t, q)"), ("gamma_F", owners, "super().gamma_F(t, q, u)")):
-        other = v[f"other_{which}"]
+    off = v.get("touches", np.zeros(0))
+    for i in np.flatnonzero(off > OFF):
+        raise ValueError(
+            f"ContactFrame({frames.names(system)[i]!r}): its normal and tangents, and the axes of a pose, must have length 1"
+            f" and be orthogonal: at the start they are off by {off[i]:.1e}"
+        )
+    for which, before in (("g_N", "super().g_N(t, q)"), ("gamma_F", "super().gamma_F(t, q, u)")):
+        other = v.get(f"other_{which}", np.zeros(0))
         for i in np.flatnonzero(other > near[which][: len(other)]):
-            _twice(system, which, f"gives {which}[{i}] otherwise (by {other[i]:.1e})", before, of[i])
+            laws = zip(frames.names(system), frames.laws(system), strict=True)
+            owners = [name for name, law in laws for _ in range(1 if which == "g_N" else _count((law,)))]
+            _twice(system, which, f"gives {which}[{i}] otherwise (by {other[i]:.1e})", before, owners[i])

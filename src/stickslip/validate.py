@@ -205,7 +205,8 @@ class Labels(NamedTuple):
         velocities = _labels(system, "velocities", nu, f"u has {nu} entries", Label.of)
         with unchecked():
             count = len(system.laws)
-        every = len(system.contacts) == count if isinstance(system.contacts, tuple | list) else False
+        stated = system.contacts
+        every = len(stated) == count if isinstance(stated, tuple | list) else False
         why = f"there are {n_N} ss.Contact in laws" + (f", {count} with friction elements" if count > n_N else "")
         contacts = _labels(system, "contacts", count if every else n_N, why, Label)[:n_N]
         kind = type(system)
