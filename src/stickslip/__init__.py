@@ -30,6 +30,7 @@ from .events import Event as Event
 from .events import Events as Events
 from .files import FileError as FileError
 from .files import load as load
+from .frames import ContactFrame as ContactFrame
 from .initial import InitialState as InitialState
 from .initial import initial_state as initial_state
 from .laws import Contact as Contact

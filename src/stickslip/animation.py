@@ -222,7 +222,7 @@ class _Scene:
 
     def __init__(self, sol: Any, rows: np.ndarray):
         self.sol, self.rows = sol, rows
-        draw = jax.jit(jax.vmap(lambda t, q: shapes.flat(sol.system.draw(t, q))))
+        draw = jax.jit(jax.vmap(lambda t, q: shapes.drawn(sol.system, t, q)))
         drawn = jax.tree.map(np.asarray, draw(jnp.asarray(np.asarray(sol.t)[rows]), jnp.asarray(np.asarray(sol.q)[rows])))
         self.contacts = [s for s in drawn if isinstance(s, shapes.Contacts)]
         self.shapes = [s for s in drawn if not isinstance(s, shapes.Contacts)]

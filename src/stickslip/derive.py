@@ -21,10 +21,11 @@ from jaxtyping import Array, Float
 
 from .captured import captured
 from .linalg import columns, matmul, spd_solve
+from .operators import Dense, Factored, ForceDirections, Inverse, Known
 from .rows import Layout, Rows
 from .scales import CLOSED, ROUND_OFF, START, Scales
 from .stacked import StackedLaws
-from .system import LagrangianSystem, System
+from .system import LagrangianSystem, System, is_identity, rate
 from .trees import held
 
 
@@ -65,9 +66,9 @@ def _gap_terms(system: System, t, q) -> Array:
 class Directions(NamedTuple):
     """Force directions of a position, and how percussions act along them."""
 
-    W: Float[Array, "nu n_y"]
+    W: ForceDirections
     chi: Float[Array, " n_y"]
-    L: Float[Array, "nu n_y"]  # M^-1 W
+    L: ForceDirections  # M^-1 W
     G: Float[Array, " n_y"]  # diagonal of W^T M^-1 W
 
     @classmethod
@@ -79,11 +80,9 @@ class Directions(NamedTuple):
         cls, dynamics: "Dynamics", t, q: Array, h: Float[Array, "nu k"]
     ) -> tuple["Directions", Float[Array, "nu k"]]:
         """The same, and M^-1 h with one factorisation."""
-        W, chi = dynamics.directions(t, q)
-        k = h.shape[1]
-        terms = dynamics.solve_M(t, q, jnp.concatenate([h, W], axis=1))
-        L = terms[:, k:]
-        return cls(W, chi, L, jnp.sum(W * L, axis=0)), terms[:, :k]
+        W, chi = dynamics.force_directions(t, q)
+        L, moved = W.through(dynamics.inverse(t, q), h)
+        return cls(W, chi, L, W.products(L)), moved
 
     def velocities(self, u: Array) -> Float[Array, " n_y"]:
         return self.W.T @ u + self.chi
@@ -98,8 +97,7 @@ class Directions(NamedTuple):
         # Sizes decide what is zero; no derivative of a run depends on them.
         (W, chi, _, G), u = held((self, u))
         none = jnp.zeros_like(G)
-        # a sum, not a product: it fuses with what is around it
-        return Scales(G, none + 1.0, jnp.sum(jnp.abs(u[:, None] * W), axis=0) + jnp.abs(chi), none)
+        return Scales(G, none + 1.0, Dense.of(W).terms(u) + jnp.abs(chi), none)
 
 
 class Near(NamedTuple):
@@ -197,7 +195,7 @@ class Dynamics(eqx.Module):
             h_of_u,
             h_of_q or not constant_mass,
             constant_mass and not h_of_q and not h_of_u,
-            type(system).B is System.B and type(system).beta is System.beta,
+            is_identity(system),
             flat,
             moving,
             captured(system),
@@ -246,7 +244,11 @@ class Dynamics(eqx.Module):
 
     def solve_M(self, t, q, X: Float[Array, "nu k"]) -> Float[Array, "nu k"]:
         """M^-1 X."""
-        return spd_solve(self.M(t, q), X) if self.M_inverse is None else matmul(self.M_inverse, X)
+        return self.inverse(t, q).columns(X)
+
+    def inverse(self, t, q) -> Inverse:
+        """M^-1."""
+        return Factored(self.M(t, q)) if self.M_inverse is None else Known(self.M_inverse)
 
     def k(self, t, q, u):
         """M^-1 h."""
@@ -258,9 +260,7 @@ class Dynamics(eqx.Module):
 
     def q_dot(self, t, q, u):
         """S0 (1)."""
-        if self.identity:
-            return u
-        return self.system.B(t, q) @ u + self.system.beta(t, q)
+        return rate(self.system, t, q, u)
 
     def B(self, t, q) -> Float[Array, "nq nu"]:
         return jnp.eye(self.nu) if self.identity else jnp.asarray(self.system.B(t, q))
@@ -301,6 +301,11 @@ class Dynamics(eqx.Module):
         gamma, along = jax.linearize(lambda u: self.gammas(t, q, u), jnp.zeros(self.nu))
         W_gammas = columns(along, jnp.eye(self.nu))
         return self.rows.merge(W_gaps, W_gammas).T, self.rows.merge(chi_gaps, gamma)
+
+    def force_directions(self, t, q) -> tuple[ForceDirections, Float[Array, " n_y"]]:
+        """The same, W as an operator."""
+        W, chi = self.directions(t, q)
+        return Dense(W), chi
 
     def gammas(self, t, q, u) -> Array:
         """(gamma, gamma_F)"""

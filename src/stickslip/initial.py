@@ -10,7 +10,6 @@ from jaxtyping import Array, Bool, Float
 
 from .captured import captured
 from .derive import Directions, Dynamics, Situation
-from .linalg import matmul
 from .results import RESULTS, SimulationError, first_failure, message, unless
 from .rows import StageLayout
 from .solvers import Automatic, Inclusions, ProxParameters, Solve, Solver, VelocityProblem
@@ -59,11 +58,11 @@ def acceleration_problem(
     layout = StageLayout(dynamics.rows)
     slips = layout.join(False, jnp.zeros(laws.n_N, dtype=bool), ~laws.set.expand(may_stick))
     zeta = jnp.where(slips, at.velocities(u), rest)
-    moving = jnp.where(slips, 0.0, at.W)
+    moving = at.W.without(slips)
     scales = at._replace(chi=jnp.where(slips, 0.0, zeta)).scales(u_dot_free)
     rho = ProxParameters.of(laws, dynamics.rows, at.G)
     inclusions = Inclusions(laws, layout, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), scales)
-    return VelocityProblem(inclusions, u_dot_free, at.L, moving, zeta, matmul(moving.T, at.L))
+    return VelocityProblem(inclusions, u_dot_free, at.L, moving, zeta, moving.T @ at.L)
 
 
 def contact_state(dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: Any = 0.0) -> tuple[Array, Array]:

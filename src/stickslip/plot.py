@@ -73,7 +73,7 @@ def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> N
         solid = any(isinstance(shape, shapes.Mesh) for shape in shapes.flat(system.draw(sol.t[0], sol.q[0])))
         times = np.linspace(sol.t[0], sol.t[-1], 3 if solid else moments)
         rows = np.unique(np.searchsorted(sol.t, times).clip(0, len(sol.t) - 1))
-        pictures = [shapes.flat(system.draw(sol.t[row], sol.q[row])) for row in rows]
+        pictures = [shapes.drawn(system, sol.t[row], sol.q[row]) for row in rows]
         scene = figure.add_subplot(grid[:, 0], projection="3d" if solid else None)
         for k, picture in enumerate(pictures):
             _snapshot(scene, picture, 0.15 + 0.85 * (k + 1) / len(pictures))

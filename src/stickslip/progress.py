@@ -4,13 +4,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from .extras import MissingExtra, need_all
 
 PATIENCE = 1.0  # seconds before a bar appears
 
 
+@runtime_checkable
 class Meter(Protocol):
     def update(self, done: int) -> None: ...
 

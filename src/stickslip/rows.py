@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
 
 class Rows(NamedTuple):
@@ -25,7 +25,7 @@ class Rows(NamedTuple):
     F: Array
 
 
-def _part(rows: Array, i: int, j: int) -> Array:
+def _part(rows: Array | np.ndarray, i: int, j: int) -> Array:
     """rows[..., i:j], without the indexing of `jax.numpy`, which takes longer to trace.
 
     Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
@@ -59,7 +59,7 @@ class Layout:
         """The inverse of `split`."""
         return jnp.concatenate([g, gamma, N, F], axis=-1)
 
-    def laws(self, rows: Float[Array, "... n_y"]) -> tuple[Array, Array, Array]:
+    def laws(self, rows: Shaped[Array | np.ndarray, "... n_y"]) -> tuple[Array, Array, Array]:
         """(bilateral, N, F)"""
         b, c = self.bilateral, self.bilateral + self.N
         return _part(rows, 0, b), _part(rows, b, c), _part(rows, c, rows.shape[-1])
@@ -107,7 +107,7 @@ class StageLayout:
     def size(self) -> int:
         return self.of_stage.size * (self.stages or 1)
 
-    def split(self, rows: Array) -> tuple[Array, Array, Array]:
+    def split(self, rows: Array | np.ndarray) -> tuple[Array, Array, Array]:
         """(bilateral, N, F), each with the stages as leading axis."""
         return self.of_stage.laws(rows.reshape(*self.lead, self.of_stage.size))
 
@@ -142,7 +142,7 @@ class LevelLayout:
     def size(self) -> int:
         return self.levels[2].stop
 
-    def split(self, rows: Array) -> tuple[Array, Array, Array]:
+    def split(self, rows: Array | np.ndarray) -> tuple[Array, Array, Array]:
         """(bilateral, N, F): g, N on three levels, gamma, F on two."""
         g = self.of_level.g
         position, velocity, acceleration = (rows[level] for level in self.levels)

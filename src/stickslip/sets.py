@@ -8,7 +8,7 @@ non-positive reals, friction uses balls (S3 section 3.5 brings every reservoir i
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Shaped
 
 
 class NonPositive:
@@ -72,7 +72,7 @@ class Balls(eqx.Module):
             return x.reshape(*x.shape[:-1], self.count, self.largest_dimension)
         return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)[..., self.places]
 
-    def flat(self, rows: Float[Array, "... n_balls dim"]) -> Float[Array, "... n_F"]:
+    def flat(self, rows: Shaped[Array, "... n_balls dim"]) -> Shaped[Array, "... n_F"]:
         """The inverse of `padded`."""
         rows = rows.reshape(*rows.shape[:-2], self.count * self.largest_dimension)
         return rows if self._alike else rows[..., np.flatnonzero(self.places < self.components)]

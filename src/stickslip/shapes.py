@@ -8,7 +8,7 @@
         ]
 
 Points have two coordinates in the plane, three in space; a drawing has one kind only. ``Contacts`` says where contact forces
-act, in the order of the system's contacts, so that they can be drawn as arrows.
+act, in the order of the system's contacts, so that they can be drawn as arrows; a system that has ``touches`` need not.
 """
 
 from typing import Any
@@ -17,6 +17,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
+
+from . import frames
 
 INK, STEEL, WOOD, GROUND, ACCENT = "#33414e", "#7d9cb8", "#c99a5b", "#9a9a9a", "#c55a11"
 
@@ -68,6 +70,11 @@ class Contacts(Shape):
     at: Any = eqx.field(converter=_points)  # (contacts, dim)
     normals: Any = eqx.field(converter=_points)  # (contacts, dim)
     tangents: Any = eqx.field(converter=lambda x: None if x is None else _points(x), default=None)  # (contacts, k, dim)
+
+    @classmethod
+    def of(cls, system: Any, t: Any, q: Any) -> "Contacts":
+        """Where a system's ``touches`` are."""
+        return cls(*frames.drawn(system, t, q))
 
     def __check_init__(self):
         n, dim = self.at.shape if self.at.ndim == 2 else (0, 0)
@@ -136,6 +143,14 @@ def floor(half: float, z: float = 0.0, centre: Any = (0.0, 0.0), lines: int = 9)
     along_x = [[[x - half, y + g, z], [x + half, y + g, z]] for g in grid]
     along_y = [[[x + g, y - half, z], [x + g, y + half, z]] for g in grid]
     return [Line(points, color="#c8c8c8", width=1.0) for points in along_x + along_y]
+
+
+def drawn(system: Any, t: Any, q: Any) -> list[Shape]:
+    """What a system draws; where it draws no ``Contacts``, those of its ``touches``."""
+    found = flat(system.draw(t, q))
+    if not system.touches or any(isinstance(shape, Contacts) for shape in found):
+        return found
+    return [*found, Contacts.of(system, t, q)]
 
 
 def flat(shapes: Any) -> list[Shape]:

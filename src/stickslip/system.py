@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from . import frames
+
 
 class Label(NamedTuple):
     """What a component is called, and its unit; "" where nobody said."""
@@ -30,6 +32,16 @@ class Label(NamedTuple):
         return Label(f"{self.name}_dot", f"{self.unit}/s")
 
 
+class _FromTouches:
+    """What a system that says nothing else has by its ``touches``: a default that a field or a property replaces."""
+
+    def __init__(self, derived: Any) -> None:
+        self.derived = derived
+
+    def __get__(self, system: Any, owner: Any = None) -> Any:
+        return () if system is None else self.derived(system)
+
+
 class System(eqx.Module):
     """What is simulated: fields are parameters, methods are mechanics; nobody writes a derivative.
 
@@ -41,6 +53,10 @@ class System(eqx.Module):
     ``switching_times``, at which forces jump: steps of `ss.SwitchingPoints` end there. ``coordinates`` and ``velocities``
     name the entries of q and u as "name [unit]", ``contacts`` the gaps (or all laws, friction elements
     too): pictures, `sol.to_xarray()` and files carry the names.
+
+    In place of ``g_N``, ``gamma_F``, ``laws`` and ``contacts``, ``touches`` says where contacts are: an
+    attribute, a tuple of `ss.ContactFrame`. What else there is comes behind them: ``laws`` returns
+    (*super().laws, ...), ``g_N`` and ``gamma_F`` return jnp.concatenate([super().g_N(t, q), ...]).
     """
 
     if TYPE_CHECKING:
@@ -60,12 +76,16 @@ class System(eqx.Module):
         @property
         def contacts(self) -> Any: ...
 
+        @property
+        def touches(self) -> Any: ...
+
     else:
-        laws = ()
+        laws = _FromTouches(frames.laws)
         switching_times = ()
         coordinates = ()
         velocities = ()
-        contacts = ()
+        contacts = _FromTouches(frames.names)
+        touches = ()
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:
@@ -105,11 +125,21 @@ class System(eqx.Module):
 
     def g_N(self, t: Any, q: Array) -> Float[Array, " n_N"]:
         """Gaps, (n_N,), one per contact, in m: never negative."""
-        return jnp.zeros(0)
+        return frames.gaps(self, t, q)
 
     def gamma_F(self, t: Any, q: Array, u: Array) -> Float[Array, " n_F"]:
         """Friction velocities in physical units, flat, in the order of ``laws``; affine in u."""
-        return jnp.zeros(0)
+        return frames.velocities(self, t, q, u, rate)
+
+
+def is_identity(system: System) -> bool:
+    """Whether q_dot = u."""
+    return type(system).B is System.B and type(system).beta is System.beta
+
+
+def rate(system: System, t: Any, q: Array, u: Array) -> Float[Array, " nq"]:
+    """q_dot, S0 (1)."""
+    return u if is_identity(system) else system.B(t, q) @ u + system.beta(t, q)
 
 
 class LagrangianSystem(System):

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from . import check_frames
 from .contract import returned
 from .derive import Directions, Dynamics, Situation
 from .laws import Contact, FrictionElement, unchecked
@@ -22,6 +23,8 @@ from .linalg import spd_solve
 from .scales import START
 from .stacked import StackedLaws
 from .system import Label, LagrangianSystem, System
+
+Vector = Array | np.ndarray  # NumPy's outside of traces
 
 
 def as_parameters(system: Any) -> System:
@@ -102,7 +105,9 @@ def check_times(t0: Any, t1: Any, dt: Any) -> None:
         raise ValueError(f"t1 must be larger than t0, got t0 = {t0} and t1 = {t1}")
 
 
-def check_rows(system: System, n_solves: int, rows: int, dt: float, times: tuple[float, float], q: Array, u: Array) -> None:
+def check_rows(
+    system: System, n_solves: int, rows: int, dt: float, times: tuple[float, float], q: Vector, u: Vector
+) -> None:
     """Refuses a run whose rows cannot be told apart in time, or do not fit into memory."""
     t0, t1 = times
     if max(abs(t0), abs(t1)) + dt / 2 in (t0, t1, -t0, -t1):
@@ -167,6 +172,7 @@ class _Counts(NamedTuple):
 
 def _checked_laws(system: System) -> _Counts:
     """Laws with coefficients that make sense; errors name the contact."""
+    check_frames.check_stated(system)
     with unchecked():
         stated = system.laws
     if callable(stated) or not isinstance(stated, tuple | list):
@@ -199,7 +205,8 @@ class Labels(NamedTuple):
         velocities = _labels(system, "velocities", nu, f"u has {nu} entries", Label.of)
         with unchecked():
             count = len(system.laws)
-        every = len(system.contacts) == count if isinstance(system.contacts, tuple | list) else False
+        stated = system.contacts
+        every = len(stated) == count if isinstance(stated, tuple | list) else False
         why = f"there are {n_N} ss.Contact in laws" + (f", {count} with friction elements" if count > n_N else "")
         contacts = _labels(system, "contacts", count if every else n_N, why, Label)[:n_N]
         kind = type(system)
@@ -234,7 +241,7 @@ def _labels(system: System, attribute: str, wanted: int, why: str, parse: Callab
     return tuple(labels.values())
 
 
-def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> None:
+def _check_shapes(system: System, laws: _Counts, t: Any, q: Vector, u: Vector) -> None:
     """What a user's functions return, against the contract."""
     nq, nu = q.shape[0], u.shape[0]
     default_B = type(system).B is System.B
@@ -254,7 +261,8 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> 
     if key is not None and key in _shapes_seen:
         return
     tq, tqu = (t, q), (t, q, u)
-    expected: list[tuple[str, tuple[Array, ...], tuple[int, ...] | None]] = []
+    check_frames.check_shapes(system, t, q)
+    expected: list[tuple[str, tuple[Any, ...], tuple[int, ...] | None]] = []
     if isinstance(system, LagrangianSystem):  # of which M and h are made
         expected += [("T", tqu, ()), ("V", tq, ()), ("f", tqu, (nu,))]
     expected += [
@@ -278,7 +286,7 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Array, u: Array) -> 
 _shapes_seen: set[Any] = set()
 
 
-def _kind(system: System, q: Array, u: Array) -> Any:
+def _kind(system: System, q: Vector, u: Vector) -> Any:
     """All that shapes can depend on: class, static fields, shapes and types of the parameters; None if not hashable."""
     leaves, structure = jax.tree.flatten(system)
     kinds = tuple(x if isinstance(x, str) else (jnp.shape(x), jnp.result_type(x)) for x in leaves)
@@ -324,7 +332,7 @@ def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, 
     g_dot_near, gamma_near, g_N_dot_near, gamma_F_near = dynamics.split(near.velocity)
     one_way = np.repeat(dynamics.laws.set.half_lines, dynamics.laws.set.dimensions)
     gamma_is_affine, gamma_F_is_affine = _are_affine(dynamics, t, q, u, at)
-    return {
+    return check_frames.start_values(system, t, q, u) | {
         "M": dynamics.M(t, q), "h": dynamics.h(t, q, u), "B": jnp.asarray(system.B(t, q)),
         "beta": jnp.asarray(system.beta(t, q)), "g": gaps[: dynamics.rows.g], "g_dot": g_dot, "gamma": gamma,
         "g_N": gaps[dynamics.rows.g :], "g_N_dot": g_N_dot, "gamma_F": gamma_F,
@@ -333,6 +341,7 @@ def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, 
         "near": {
             "g": near.start[: dynamics.rows.g], "g_dot": g_dot_near, "gamma": gamma_near,
             "g_N": near.start[dynamics.rows.g :], "closed": near.closed[dynamics.rows.g :], "g_N_dot": g_N_dot_near,
+            "gamma_F": gamma_F_near,
         },
     }  # fmt: skip
 
@@ -365,7 +374,7 @@ def start_is_consistent(v: dict[str, Any]) -> Array:
     ok, near = v["in_range"] & jnp.all(v["gamma_is_affine"]) & jnp.all(v["gamma_F_is_affine"]), v["near"]
     for name in ("g", "g_dot", "gamma"):
         ok &= jnp.all(jnp.abs(v[name]) <= near[name])
-    ok &= ~jnp.any(v["backwards"])
+    ok &= ~jnp.any(v["backwards"]) & check_frames.start_is_consistent(v)
     ok &= jnp.all(v["g_N"] >= -near["g_N"]) & jnp.all((v["g_N"] > near["closed"]) | (v["g_N_dot"] >= -near["g_N_dot"]))
     ok &= jnp.all(jnp.isfinite(spd_solve(v["M"], v["h"][:, None])))
     ok &= jnp.all(jnp.abs(v["M"] - v["M"].T) <= 1e-8 * jnp.max(jnp.abs(v["M"]), initial=0.0))
@@ -375,7 +384,7 @@ def start_is_consistent(v: dict[str, Any]) -> Array:
 CROWDED = 2  # contact rows per velocity from which on contacts are expected to be redundant
 
 
-def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Array, Array, bool, bool]:
+def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Vector, Vector, bool, bool]:
     """q0 and u0 as vectors, whether anything is traced, and whether contacts crowd; values are checked by `check_start`."""
     traced = is_traced(system, q0, u0, method)
     q, u = _vector("q0", q0), _vector("u0", u0)
@@ -427,6 +436,7 @@ def check_start(values: dict[str, Any], t0: float, system: System) -> None:
         raise ValueError(
             "a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0, lower < upper"
         )
+    check_frames.check_start(v, near, system)
     _check_velocities(v, system)
     for name in ("g", "g_dot", "gamma"):
         for i in np.flatnonzero(np.abs(v[name]) > near[name]):

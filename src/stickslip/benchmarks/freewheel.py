@@ -91,7 +91,7 @@ class Phase:
         oscillating = (np.sin(w * t) - np.sin(w * self.t0)) / w - s * np.cos(w * self.t0)
         return self.q0 + self.u0 * s - self.driven / w * oscillating + self.constant * s**2 / 2
 
-    def la(self, t: Any) -> np.ndarray:
+    def la(self, t: Any) -> np.ndarray | np.floating:
         return self.la_of[0] * np.sin(self.w * np.asarray(t)) + self.la_of[1]
 
     def end(self) -> float:

@@ -10,6 +10,7 @@ import math
 import jax.numpy as jnp
 
 from .. import shapes
+from ..frames import ContactFrame
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
 from ..rigid import PlanarBody, planar
@@ -18,8 +19,6 @@ from .base import Benchmark
 
 class PainleveRod(PlanarBody):
     """q = (x, y, phi)."""
-
-    contacts = ("tip",)
 
     m: float = 1.0
     l: float = 1.0  # half the length
@@ -34,23 +33,17 @@ class PainleveRod(PlanarBody):
     def tip(self):
         return jnp.array([self.l, 0.0])
 
-    def g_N(self, t, q):
-        return planar.position(q, self.tip)[1:]  # y + l sin phi, (7.25)
-
-    def gamma_F(self, t, q, u):
-        return planar.velocity(q, u, self.tip)[:1]  # u_x - l u_phi sin phi
+    @property
+    def touches(self):  # y + l sin phi, (7.25); u_x - l u_phi sin phi
+        return (ContactFrame("tip", Contact(friction=Coulomb(self.mu)), point=self.tip),)
 
     def draw(self, t, q):
-        tip = planar.position(q, self.tip)
+        ends = [planar.position(q, end) for end in (-self.tip, self.tip)]
         return [
             shapes.Line([[-2.0, 0.0], [24.0, 0.0]], shapes.GROUND, 4.0),
-            shapes.Line(jnp.stack([planar.position(q, -self.tip), tip]), shapes.INK, 5.0),
-            shapes.Contacts(at=tip[None], normals=[[0, 1]], tangents=[[[1, 0]]]),
+            shapes.Line(jnp.stack(ends), shapes.INK, 5.0),
+            shapes.Contacts.of(self, t, q),
         ]
-
-    @property
-    def laws(self):
-        return (Contact(friction=Coulomb(self.mu)),)
 
 
 CASES = (1,)

@@ -12,17 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import shapes
+from ..frames import ContactFrame
 from ..laws import Contact, Coulomb
 from ..methods import LobattoIIIAB
-from ..rigid import SpatialBody, rotation_matrix, spatial
+from ..rigid import SpatialBody, rotation_matrix
 from .base import Benchmark
 
 THETA, RHO = math.radians(60.0), 0.5
 
 
 class RollingDisc(SpatialBody):
-    contacts = ("rim",)
-
     m: float = 1.0
     r: float = 0.1
     gravity: float = 9.81
@@ -32,30 +31,23 @@ class RollingDisc(SpatialBody):
     def inertia(self):
         return self.m * self.r**2 * jnp.array([0.25, 0.25, 0.5])
 
-    def to_contact(self, q):
-        """From the centre to the lowest point of the rim."""
+    def lowest(self, t, q):
+        """The lowest point of the rim."""
         n = rotation_matrix(q[3:])[:, 2]
         downhill = jnp.array([n[0] * n[2], n[1] * n[2], n[2] ** 2 - 1.0])  # -(e_z - (e_z . n) n)
-        return self.r * downhill / jnp.sqrt(downhill @ downhill)
+        return q[:3] + self.r * downhill / jnp.sqrt(downhill @ downhill)
 
-    def g_N(self, t, q):
-        return jnp.array([q[2] + self.to_contact(q)[2]])
-
-    def gamma_F(self, t, q, u):
-        return spatial.velocity_at(q, u, self.to_contact(q))[:2]
+    @property
+    def touches(self):
+        return (ContactFrame("rim", Contact(friction=Coulomb(self.mu, dim=2)), point=self.lowest),)
 
     def draw(self, t, q):
         r, h = self.r, 0.04 * self.r
-        contact = q[:3] + self.to_contact(q)
         return [
             *shapes.floor(4.0 * self.r),
             shapes.revolved(q[:3], rotation_matrix(q[3:]), [(0.0, -h), (r, -h), (r, h), (0.0, h)]),
-            shapes.Contacts(at=contact[None], normals=[[0, 0, 1]], tangents=[[[1, 0, 0], [0, 1, 0]]]),
+            shapes.Contacts.of(self, t, q),
         ]
-
-    @property
-    def laws(self):
-        return (Contact(friction=Coulomb(self.mu, dim=2)),)
 
 
 def load(case: int = 1) -> Benchmark:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import shapes
+from ..frames import ContactFrame
 from ..laws import Contact, Coulomb
 from ..methods import Rattle
 from ..rigid import SpatialBody, spatial
@@ -18,8 +19,6 @@ from .base import Benchmark
 
 class Cube(SpatialBody):
     """Corners 0 to 3 are below; the ground is z = 0, tilted by ``slope`` towards +x."""
-
-    contacts = ("rear right", "front right", "front left", "rear left")  # corners
 
     edge: float = 0.1
     m: float = 1.0
@@ -40,11 +39,10 @@ class Cube(SpatialBody):
     def corners(self):
         return 0.5 * self.edge * np.array([[-1.0, -1.0, -1.0], [1.0, -1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, 1.0, -1.0]])
 
-    def g_N(self, t, q):
-        return spatial.position(q, self.corners)[:, 2]
-
-    def gamma_F(self, t, q, u):
-        return spatial.velocity(q, u, self.corners)[:, :2].reshape(-1)
+    @property
+    def touches(self):
+        law = Contact(e_N=self.e_N, friction=Coulomb(self.mu, dim=2))
+        return (ContactFrame(("rear right", "front right", "front left", "rear left"), law, point=self.corners),)
 
     def draw(self, t, q):
         below = spatial.position(q, self.corners)
@@ -54,12 +52,8 @@ class Cube(SpatialBody):
         return [
             *shapes.floor(0.25, centre=(0.1, 0.0)),
             shapes.Mesh(jnp.concatenate([below, above]), triangles, np.array([1, 1, 1, 1] + [0] * 8)),
-            shapes.Contacts(at=below, normals=[[0, 0, 1]] * 4, tangents=[[[1, 0, 0], [0, 1, 0]]] * 4),
+            shapes.Contacts.of(self, t, q),
         ]
-
-    @property
-    def laws(self):
-        return (Contact(e_N=self.e_N, friction=Coulomb(self.mu, dim=2)),) * 4
 
 
 FLAT = (0.0, 0.0, 0.05, 1.0, 0.0, 0.0, 0.0)

@@ -10,16 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import shapes
+from ..frames import ContactFrame
 from ..laws import Contact, CoulombContensou
 from ..methods import GeneralizedAlpha
-from ..rigid import SpatialBody, rotation_matrix, spatial
+from ..rigid import SpatialBody, rotation_matrix
 from .base import Benchmark
 
 
 class TippeTop(SpatialBody):
     """e_z^K points from the body to the stem."""
-
-    contacts = ("body", "stem")
 
     m: float = 6e-3
     R_1: float = 1.5e-2
@@ -45,19 +44,21 @@ class TippeTop(SpatialBody):
         """Distances of the centres C_1, C_2 from S."""
         return jnp.array([self.a_1, self.a_2])
 
-    def g_N(self, t, q):
-        return q[2] + self.along * rotation_matrix(q[3:])[2, 2] - self.radii  # (156)
+    def centres(self, q):
+        """C_1, C_2."""
+        return q[:3] + self.along[:, None] * rotation_matrix(q[3:])[:, 2]
 
-    def gamma_F(self, t, q, u):
-        axis, up = rotation_matrix(q[3:])[:, 2], jnp.array([0.0, 0.0, 1.0])
-        to_contact = self.along[:, None] * axis - self.radii[:, None] * up
-        omega = spatial.omega(q, u)
-        v = u[:3] + jnp.cross(omega, to_contact)
-        return jnp.array([v[0, 0], v[0, 1], omega[2], v[1, 0], v[1, 1], omega[2]])  # (157)
+    def lowest(self, t, q):
+        """Of both spheres."""
+        return self.centres(q) - self.radii[:, None] * np.array([0.0, 0.0, 1.0])
+
+    @property
+    def touches(self):  # (156), (157)
+        law = Contact(friction=CoulombContensou(self.mu, self.contact_radius))
+        return (ContactFrame(("body", "stem"), law, point=self.lowest),)
 
     def draw(self, t, q):
-        A, up = rotation_matrix(q[3:]), jnp.array([0.0, 0.0, 1.0])
-        centres = q[:3] + self.along[:, None] * A[:, 2]
+        A, centres = rotation_matrix(q[3:]), self.centres(q)
         angle = np.linspace(0.0, 0.72 * np.pi, 11)  # the body is cut off below its stem
         cap = self.R_1 * np.column_stack([np.sin(angle), -np.cos(angle)])
         top, stem = cap[-1, 1], 0.6 * self.R_2
@@ -65,14 +66,8 @@ class TippeTop(SpatialBody):
             *shapes.floor(0.06, centre=(-0.045, 0.01)),
             shapes.revolved(centres[0], A, [*cap, (0.0, top), (stem, top), (stem, self.a_2 - self.a_1)]),
             shapes.ball(centres[1], A, self.R_2),
-            shapes.Contacts(
-                at=centres - self.radii[:, None] * up, normals=[[0, 0, 1]] * 2, tangents=[[[1, 0, 0], [0, 1, 0]]] * 2
-            ),
+            shapes.Contacts.of(self, t, q),
         ]
-
-    @property
-    def laws(self):
-        return (Contact(friction=CoulombContensou(self.mu, self.contact_radius)),) * 2
 
 
 CASES = (1,)

@@ -9,15 +9,14 @@ direction turns: printed friction laws are first order here.
 import jax.numpy as jnp
 
 from .. import shapes
+from ..frames import ContactFrame
 from ..laws import Contact, CoulombContensou
 from ..methods import Rattle
-from ..rigid import SpatialBody, rotation_matrix, spatial
+from ..rigid import SpatialBody, rotation_matrix
 from .base import Benchmark
 
 
 class Tippedisk(SpatialBody):
-    contacts = ("rim",)
-
     m: float = 0.435
     r: float = 0.045
     e: float = 0.0025  # eccentricity b a^2/(r^2 - a^2) with a = 0.015, b = 0.02
@@ -33,20 +32,18 @@ class Tippedisk(SpatialBody):
     def inertia(self):
         return jnp.array([self.theta_x, self.theta_y, self.theta_z])
 
-    def to_contact(self, q):
-        """r_SC = -e e_x^K - r e_y^G with the grinding basis (58): e_y^G = e_z^K x e_x^G, e_x^G ~ e_z^I x e_z^K."""
+    def rim(self, t, q):
+        """S - e e_x^K - r e_y^G with the grinding basis (58): e_y^G = e_z^K x e_x^G, e_x^G ~ e_z^I x e_z^K."""
         A = rotation_matrix(q[3:])
         ex, ez = A[:, 0], A[:, 2]
         across = jnp.array([-ez[1], ez[0], 0.0])  # e_z^I x e_z^K
         ey_G = jnp.cross(ez, across / jnp.sqrt(across @ across))
-        return -self.e * ex - self.r * ey_G
+        return q[:3] - self.e * ex - self.r * ey_G
 
-    def g_N(self, t, q):
-        return jnp.array([q[2] + self.to_contact(q)[2]])  # (57)
-
-    def gamma_F(self, t, q, u):
-        v_C = spatial.velocity_at(q, u, self.to_contact(q))
-        return jnp.array([v_C[0], v_C[1], spatial.omega(q, u)[2]])  # (59)
+    @property
+    def touches(self):  # (57), (59)
+        law = Contact(e_N=self.e_N, friction=CoulombContensou(self.mu, self.contact_radius))
+        return (ContactFrame("rim", law, point=self.rim),)
 
     def draw(self, t, q):
         A = rotation_matrix(q[3:])
@@ -56,17 +53,12 @@ class Tippedisk(SpatialBody):
         plug = shapes.revolved(
             G - 0.02 * A[:, 0], A, [(0.0, -1.1 * h), (hole, -1.1 * h), (hole, 1.1 * h), (0.0, 1.1 * h)], "#222222"
         )
-        contact = q[:3] + self.to_contact(q)
         return [
             *shapes.floor(0.07, centre=(-0.01, -0.015)),
             body,
             shapes.Mesh(plug.points, plug.triangles, color="#222222"),
-            shapes.Contacts(at=contact[None], normals=[[0, 0, 1]], tangents=[[[1, 0, 0], [0, 1, 0]]]),
+            shapes.Contacts.of(self, t, q),
         ]
-
-    @property
-    def laws(self):
-        return (Contact(e_N=self.e_N, friction=CoulombContensou(self.mu, self.contact_radius)),)
 
 
 def load(case: int = 1) -> Benchmark:

@@ -28,7 +28,7 @@ def weights(method: Any) -> tuple[np.ndarray, float, float]:
     return -gamma_0 * at_0, gamma_0, 1.0 / (tableau.stages + 1)
 
 
-def relaxed(method: Any, rtol: Array) -> Array:
+def relaxed(method: Any, rtol: Array | np.ndarray) -> Array:
     """By how much the estimate, which is of order s, may exceed the tolerance for the error itself to be proportional to it.
 
     As in RADAU5 (Hairer, Wanner, Solving ODEs II, section IV.8): 1 at rtol = 1e-3, more below.

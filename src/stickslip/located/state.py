@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..methods.given_modes import GivenModes, Instant
@@ -17,14 +18,14 @@ CHATTER = 6  # impacts within the time of a bounce that does not count
 class Control(eqx.Module):
     """What a user asks of the steps. ``dt``: of one size between events, else as rtol and atol want it."""
 
-    rtol: Array
-    atol: Array
-    dt: Array  # or nan
-    dt_max: Array
-    dt_zeno: Array  # or nan: bounces lower than the tolerance do not count
-    t1: Array
-    max_events: Array
-    max_steps: Array
+    rtol: Array | np.ndarray
+    atol: Array | np.ndarray
+    dt: Array | np.ndarray  # or nan
+    dt_max: Array | np.ndarray
+    dt_zeno: Array | np.ndarray  # or nan: bounces lower than the tolerance do not count
+    t1: Array | np.ndarray
+    max_events: Array | np.ndarray
+    max_steps: Array | np.ndarray
     users: tuple[Callable, ...] = eqx.field(static=True, default=())
     directions: tuple[int, ...] = eqx.field(static=True, default=())
     terminal: tuple[bool, ...] = eqx.field(static=True, default=())

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..derive import Directions, Dynamics
-from ..linalg import matmul
 from ..results import RESULTS, first_failure
 from ..rows import StageLayout
 from ..scales import Scales
@@ -188,5 +187,5 @@ def impact_problem(
     rho = ProxParameters.of(laws, dynamics.rows, at.G)
     return VelocityProblem(
         law(Inclusions(laws, layout, closed, may_stick, rho, jnp.asarray(duration), before, scales)),
-        u_free, at.L, at.W, at.chi + rebound, matmul(at.W.T, at.L),
+        u_free, at.L, at.W, at.chi + rebound, at.W.T @ at.L,
     )  # fmt: skip

@@ -179,7 +179,7 @@ class StageByStage(Method):
         dQ, dU, dPi = (jnp.zeros((s, n)) for n in (dynamics.nq, dynamics.nu, dynamics.n_y))
         if not self._explicit_first:
             return dQ, dU, dPi
-        W, _ = dynamics.directions(t, q)
+        W, _ = dynamics.force_directions(t, q)
         impulse = dt * (dynamics.h(t, q, u) + W @ carried.force)
         moved = dynamics.solve_M(t, q, impulse[:, None])[:, 0]
         return dQ.at[0].set(dt * dynamics.q_dot(t, q, u)), dU.at[0].set(moved), dPi.at[0].set(dt * carried.force)

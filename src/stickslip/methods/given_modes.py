@@ -125,7 +125,7 @@ class Affine(NamedTuple):
         along = set_.expand(jnp.where(slides, laws.coefficient, 0.0)) * slip_direction(set_, modes, slip)
         closing = layout.join(True, modes.closed, set_.expand(sticks))
         constant = np.repeat(laws.constant, set_.dimensions)
-        S = jnp.where(closing[:, None], matmul(at.W.T, at.L), jnp.eye(dynamics.n_y))
+        S = jnp.where(closing[:, None], (at.W.T @ at.L).dense(), jnp.eye(dynamics.n_y))
         if laws.n_N and laws.n_F:  # friction follows the normal force of its contact
             owner = np.repeat(np.asarray(laws.contact_of, dtype=int), set_.dimensions)
             shares = jnp.where(owner[:, None] == np.arange(laws.n_N), along[:, None], 0.0)

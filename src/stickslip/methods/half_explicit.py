@@ -31,6 +31,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..derive import Directions, Dynamics
+from ..operators import ForceDirections
 from ..solvers import Inclusions, Problem, Solve, Solver
 from ..tableaus import ButcherTableau, half_explicit
 from .base import Method, Step, default_solver
@@ -57,7 +58,7 @@ class ExplicitStage(Problem):
     Q: Float[Array, " nq"]  # Q_i+1
     q_free: Float[Array, " nq"]
     u_free: Float[Array, " nu"]
-    L: Float[Array, "nu n_y"]
+    L: ForceDirections
     h: Float[Array, ""]  # a_i+2,i+1 h
 
     @property
@@ -68,7 +69,8 @@ class ExplicitStage(Problem):
         d = self.dynamics
         U = self.u_free + self.L @ y
         Q = self.q_free + self.h * d.q_dot(self.tau, self.Q, U)
-        return jnp.concatenate([Q, U]), jnp.zeros(0), jnp.concatenate([self.h * d.B_times(self.tau, self.Q, self.L), self.L])
+        L = self.L.dense()
+        return jnp.concatenate([Q, U]), jnp.zeros(0), jnp.concatenate([self.h * d.B_times(self.tau, self.Q, L), L])
 
     def psi(self, x):
         d = self.dynamics

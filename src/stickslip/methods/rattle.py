@@ -31,6 +31,7 @@ from jaxtyping import Array, Float
 from .. import linalg
 from ..derive import Directions, Dynamics, Situation
 from ..linalg import solve, spd_solve
+from ..operators import ForceDirections
 from ..rows import StageLayout
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
 from .base import Method, Step, default_solver, impact_problem, on_position_level, percussion_slack
@@ -61,9 +62,9 @@ class PositionStage(Problem):
     dt: Float[Array, ""]
     q: Float[Array, " nq"]
     u: Float[Array, " nu"]
-    W: Float[Array, "nu n_y"]
+    W: ForceDirections
     chi: Float[Array, " n_y"]
-    L: Float[Array, "nu n_y"]  # M_n^-1 W_n
+    L: ForceDirections  # M_n^-1 W_n
     u_free: Float[Array, " nu"]  # u_n+1/2 without R, exact where h does not depend on u
     mixture: Array | None  # of the rows at both ends of the step in psi; None: those of the end
 
@@ -82,7 +83,7 @@ class PositionStage(Problem):
         if d.h_of_u:
             M = jnp.abs(d.M(self.t, self.q))
             sizes.append(M @ jnp.abs(um - self.u))
-            cancelling.append(M @ (jnp.abs(um) + jnp.abs(self.u)) + jnp.abs(self.W) @ jnp.abs(y))
+            cancelling.append(M @ (jnp.abs(um) + jnp.abs(self.u)) + abs(self.W) @ jnp.abs(y))
         if not d.flat:
             # at rest as large as what forces and percussions would move
             energy = d.energy_norm(um) + self.inclusions.scales.energy_norm(y)
@@ -107,10 +108,10 @@ class PositionStage(Problem):
             h, h_u = d.h(self.t, self.q, um), jax.jacfwd(d.h, argnums=2)(self.t, self.q, um)
             M = d.M(self.t, self.q)
             phi.append(M @ (um - self.u) - dt / 2 * h - self.W @ y)  # (25a)
-            solved = solve(M - dt / 2 * h_u, jnp.column_stack([-phi[-1], self.W]))
+            solved = solve(M - dt / 2 * h_u, jnp.column_stack([-phi[-1], self.W.dense()]))
             um, U = um + solved[:, 0], solved[:, 1:]
         else:
-            um, U = self.u_free + self.L @ y, self.L
+            um, U = self.u_free + self.L @ y, self.L.dense()
         f = d.q_dot(self.t, self.q, um)
         if d.flat:
             q1, Q = self.q + dt * f, dt * d.B_times(self.t, self.q, U)

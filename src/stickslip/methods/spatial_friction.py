@@ -199,7 +199,7 @@ class Outcome(NamedTuple):
 
 def judged(
     step: Step, dynamics: Dynamics, modes: Modes, before: Any, closed: Array, dPi_N: Float[Array, "k n_N"],
-    gamma_F: Float[Array, "k n_F"], dt, slack: Float[Array, " n_y"], gain: float = 1.0,
+    gamma_F: Float[Array, "velocities n_F"], dt, slack: Float[Array, " n_y"], gain: float = 1.0,
 ) -> Outcome:  # fmt: skip
     """(c): no impact anywhere; closed throughout, pushing, the whole step in its cone; in slip no stage slips backwards.
 

@@ -1,5 +1,7 @@
 """A body in the plane: q = (x, y, phi) of the centre of mass S, u = q_dot. Points P are given by r_SP in the body basis."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -37,6 +39,27 @@ def velocity_at(u: Float[Array, " 3"], r: Float[Array, " 2"]) -> Float[Array, " 
     return u[:2] + u[2] * jnp.array([-r[1], r[0]])
 
 
+class Motion(NamedTuple):
+    """How the matter of a body moves: as contact frames ask."""
+
+    q: Float[Array, " 3"]
+    u: Float[Array, " 3"]
+
+    @property
+    def r(self) -> Float[Array, " 2"]:
+        return self.q[:2]
+
+    @property
+    def omega(self) -> Float[Array, ""]:
+        return self.u[2]
+
+    def at(self, arm: Float[Array, " 2"]) -> Float[Array, " 2"]:
+        return velocity_at(self.u, arm)
+
+    def fixed(self, r_SP: Float[Array, " 2"]) -> Float[Array, " 2"]:
+        return velocity(self.q, self.u, r_SP)
+
+
 def solid_ball(m, R):
     """Moment of inertia of a homogeneous ball."""
     return 2.0 / 5.0 * m * R**2
@@ -60,6 +83,13 @@ class PlanarBody(System):
 
     def h(self, t, q, u):
         return weight(self.m, self.gravity)
+
+    def pose(self, t, q):
+        """S, and A."""
+        return q[:2], rotation(q[2])
+
+    def motion(self, t, q, u):
+        return Motion(q, u)
 
     def energy(self, t, q, u):
         return 0.5 * u @ self.M(t, q) @ u + self.m * self.gravity * q[1]

@@ -4,6 +4,8 @@ v_S is given in the inertial basis I, omega in the body basis K. All rotations a
 changes no gap. Points P are given by r_SP in K; several points at once by rows.
 """
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -44,9 +46,31 @@ def velocity(q: Float[Array, " 7"], u: Float[Array, " 6"], r_SP=(0.0, 0.0, 0.0))
     return u[:3] + jnp.cross(u[3:], jnp.asarray(r_SP)) @ rotation_matrix(q[3:]).T
 
 
-def velocity_at(q: Float[Array, " 7"], u: Float[Array, " 6"], r: Float[Array, " 3"]) -> Float[Array, " 3"]:
+def velocity_at(q: Float[Array, " 7"], u: Float[Array, " 6"], r: Float[Array, "... 3"]) -> Float[Array, "... 3"]:
     """Velocity of the body's point that is at S + r now, r in I: for contact points that wander."""
-    return u[:3] + jnp.cross(omega(q, u), r)
+    return Motion(q, u).at(r)
+
+
+class Motion:
+    """How the matter of a body moves, in I: as contact frames ask."""
+
+    def __init__(self, q: Float[Array, " 7"], u: Float[Array, " 6"]) -> None:
+        self.q, self.u = q, u
+
+    @property
+    def r(self) -> Float[Array, " 3"]:
+        return self.q[:3]
+
+    @functools.cached_property
+    def omega(self) -> Float[Array, " 3"]:
+        return omega(self.q, self.u)
+
+    def at(self, arm: Float[Array, "... 3"]) -> Float[Array, "... 3"]:
+        """Of what is at S + arm now."""
+        return self.u[:3] + jnp.cross(self.omega, arm)
+
+    def fixed(self, r_SP: Float[Array, "... 3"]) -> Float[Array, "... 3"]:
+        return velocity(self.q, self.u, r_SP)
 
 
 def normalize(q: Float[Array, " 7"]) -> Float[Array, " 7"]:
@@ -84,6 +108,13 @@ class SpatialBody(System):
 
     def normalize(self, q):
         return normalize(q)
+
+    def pose(self, t, q):
+        """S in I, and A."""
+        return q[:3], rotation_matrix(q[3:])
+
+    def motion(self, t, q, u):
+        return Motion(q, u)
 
     def energy(self, t, q, u):
         return 0.5 * u @ self.M(t, q) @ u - self.m * self.gravity * (self.down @ q[:3])

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import laws
+from ..frames import COLUMNS, columns_of
 from . import elements as el
 from .assembly import Assembly, Placed
 from .body import Body
 from .meeting import meeting_of, why_not
 from .numbers import is_known, library, stacked
 from .shapes import Along, Hole, Plane, Shape, placed, towards
-from .touch import COLUMNS, TIE, Touch, columns_of, none
+from .touch import TIE, Touch, none
 
 
 class Pair(NamedTuple):

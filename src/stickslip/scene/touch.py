@@ -8,28 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .. import laws
+from ..frames import COLUMNS, SLIDE_1
 from .tree import Poses, Velocities, back, times, turned
 
 TIE = 1e-12  # of the size of a shape: points that are so close to the lowest count as the lowest, the first of them is taken
 # Of the radius: by how much the rim of a disc is lifted that lies flat, and up to which tilt. Then its four inner points
 # carry it, and nobody has to share a load between points that mean the same.
 LIFT, FADE = 1e-6, 1e-7
-
-# Columns of relative motion at a contact: along the tangents, about the normal, about the tangents, about z in the plane.
-SLIDE_1, SLIDE_2, PIVOT, ROLL_1, ROLL_2, ROLL = range(6)
-COLUMNS = 6
-
-
-def columns_of(law: laws.FrictionLaw, planar: bool) -> list[int]:
-    """Which of them the velocities of a friction law are."""
-    if isinstance(law, laws.Pivoting):
-        return [PIVOT]
-    if isinstance(law, laws.CoulombContensou):
-        return [SLIDE_1, SLIDE_2, PIVOT]
-    if isinstance(law, laws.Rolling):
-        return [ROLL] if planar else [ROLL_1, ROLL_2]
-    return [SLIDE_1] if planar else [SLIDE_1, SLIDE_2]
 
 
 class At(NamedTuple):

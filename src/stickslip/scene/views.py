@@ -6,12 +6,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from ..frames import SLIDE_1, SLIDE_2, columns_of
 from ..serialize import RecordedSystem
 from ..system import System
 from ..validate import nearest
 from .state import contact_numbers, joint_entry
 from .system import SceneSystem
-from .touch import SLIDE_1, SLIDE_2, columns_of
 
 
 def named(sol: Any, name: Any) -> Any:

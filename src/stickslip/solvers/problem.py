@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..linalg import Eliminated, columns, eliminate
+from ..operators import Dense, Operator
 from ..rows import Layout
 from ..scales import Scales
 from ..stacked import ActiveSet, StackedLaws
@@ -61,7 +62,7 @@ class Inclusions(eqx.Module):
     optional: Any = False  # whether the caller has another problem to try: not worth more than Newton's method
     proximal: Any = None  # rho in use where they are not the estimates above, which are also what percussions move
 
-    def split(self, rows: Array) -> tuple[Array, Array, Array]:
+    def split(self, rows: Array | np.ndarray) -> tuple[Array, Array, Array]:
         """(bilateral, N, F), each with the stages as leading axis."""
         return self.layout.split(rows)
 
@@ -309,10 +310,10 @@ class VelocityProblem(Problem):
 
     inclusions: Inclusions
     u_free: Float[Array, " nu"]
-    L: Float[Array, "nu n_y"]
-    W: Float[Array, "nu n_y"]
+    L: Operator = eqx.field(converter=Dense.of)  # matrices are dense operators
+    W: Operator = eqx.field(converter=Dense.of)
     c: Float[Array, " n_y"]
-    G: Float[Array, "n_y n_y"]
+    G: Operator = eqx.field(converter=Dense.of)
 
     @property
     def motion_rows(self):
@@ -321,11 +322,14 @@ class VelocityProblem(Problem):
     def correct(self, x, y):
         return self.u_free + self.L @ y, jnp.zeros(0), self.L
 
+    def tangent(self, x, aux):
+        return aux.dense()
+
     def psi(self, x):
         return self.W.T @ x + self.c
 
     def sensitivity(self, x, X):
-        return self.G
+        return self.G.dense()
 
 
 class Solve(NamedTuple):

@@ -48,7 +48,7 @@ class Relaxation(Solver):
 
     def r(self, problem: VelocityProblem) -> ProxParameters:
         """r_i = omega_ii / D_ii, or what else ``proximal`` says in the place of 1/D_ii."""
-        rho = estimated(problem, self.proximal, problem.G)
+        rho = estimated(problem, self.proximal, problem.G.dense())
         omega = by_law(self.relaxation, problem.inclusions)
         return ProxParameters(omega.N * rho.N, omega.F * rho.F)
 
@@ -94,7 +94,7 @@ class PJOR(Relaxation):
     proximal: Any = eqx.field(default="contracting", static=True, converter=as_factors)  # as in `ss.FixedPoint`
 
     def sweep(self, problem, psi_0, y):
-        inclusions, G = problem.inclusions, problem.G
+        inclusions, G = problem.inclusions, problem.G.dense()
         psi, b = psi_0 + G @ y, inclusions.layout.bilateral
         rho = self.r(problem)
         sums = jnp.sum(jnp.abs(G[b]), axis=1)
@@ -112,7 +112,7 @@ class PSOR(Relaxation):
     proximal: Any = eqx.field(default="diagonal", static=True, converter=as_factors)  # as in `ss.FixedPoint`
 
     def sweep(self, problem, psi_0, y):
-        inclusions, G = problem.inclusions, problem.G
+        inclusions, G = problem.inclusions, problem.G.dense()
         laws, rho = inclusions.laws, self.r(problem)
         offset, ball = inclusions.offset, Balls((laws.set.largest_dimension,))
         diagonal = jnp.diagonal(G)
