@@ -248,20 +248,29 @@ ORDERS = {  # system, coarsest step, stages, order asked between the finest two 
 }  # fmt: skip
 
 
+LOBATTO = {  # the same for Lobatto IIIA-IIIB
+    "impact oscillator": {2: 1.9, 3: 3.8, 4: None},
+    "block on belt": {2: 1.9, 3: 3.8, 4: None},
+    "woodpecker": {3: 3.8, 4: None},
+    "pendulum at a wall": {2: 1.9, 3: 3.8, 4: None},
+}
+
+
 def orders() -> None:
     title("Order of the end state, dt fixed between located events and halved each time")
     for name, (make, dt, stages) in ORDERS.items():
         system, q0, u0, t1 = make()
         reference = end(precise(system, q0, u0, t1))
-        for s, asked in stages.items():
+        methods = [(ss.RadauIIA(s), asked) for s, asked in stages.items()]
+        methods += [(ss.LobattoIIIAB(s), asked) for s, asked in LOBATTO.get(name, {}).items()]
+        for method, asked in methods:
             errors = []
             for k in range(8):
-                sol = ss.simulate(system, ss.RadauIIA(s), q0, u0, t1=t1, dt=dt / 2**k, locate=True)
+                sol = ss.simulate(system, method, q0, u0, t1=t1, dt=dt / 2**k, locate=True)
                 errors.append(deviation(end(sol), reference))
             slopes = [math.log2(a / b) for a, b in itertools.pairwise(errors) if b > 1e-12]
-            text = (
-                f"{name:30s} s = {s}  {' '.join(f'{e:.1e}' for e in errors)}  orders {' '.join(f'{p:.1f}' for p in slopes)}"
-            )
+            text = f"{name:30s} {type(method).__name__:12s} s = {method.stages}  {' '.join(f'{e:.1e}' for e in errors)}"
+            text += f"  orders {' '.join(f'{p:.1f}' for p in slopes)}"
             line(text + ("" if asked is None else f"  asked {asked}"), asked is None or slopes[-1] >= asked)
 
 

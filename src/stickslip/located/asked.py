@@ -13,12 +13,13 @@ from .. import loop
 from ..contract import returned
 from ..events import PRINTED
 from ..loop import Clock
-from ..methods import RadauIIA
+from ..methods import LobattoIIIAB, RadauIIA
 from ..methods.base import Method
 from ..methods.projected import CoupledStages
 from ..results import succeeded
 from ..system import System
 from ..validate import is_count
+from .error import NODES
 from .state import Control, Row
 
 PRINTED_STEPS = 60  # at most, where modes cannot be decided
@@ -91,7 +92,14 @@ class Located(NamedTuple):
                 raise TypeError(f"events: {name}(t, q, u) must return one number, got an array of shape {shape}")
 
     def check(self, method: Method) -> None:
-        name, advice = type(method).__name__, "use ss.RadauIIA(stages) or ss.LobattoIIIC(stages), or a fixed dt"
+        name = type(method).__name__
+        advice = "use ss.RadauIIA, ss.LobattoIIIC or ss.LobattoIIIAB with two stages or more, or a fixed dt"
+        if isinstance(method, LobattoIIIAB):
+            if method.integrated or method.form != "velocity":
+                raise ValueError(f"{name} with form='momentum' or integrated=True does not locate events: {advice}")
+            if method.stages not in NODES:
+                raise ValueError(f"{name}({method.stages}): with located events at most {max(NODES)} stages: {advice}")
+            return
         if not isinstance(method, CoupledStages) or not method.projected:
             raise ValueError(f"{name} has no error estimate for steps between located events: {advice}")
         if method.stages < 2:

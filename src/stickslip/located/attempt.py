@@ -18,7 +18,7 @@ from ..results import RESULTS, unless
 from ..solvers import SemismoothNewton
 from ..trees import held, pick
 from . import derivative
-from .error import GROW, estimate, growth
+from .error import GROW, estimate, growth, nodes
 from .functions import Look, look_along, slack, slopes, wanted
 from .plan import EPS, Plan, planned
 from .state import TINY, TOGETHER, Carry, Control, Row, Search
@@ -48,11 +48,13 @@ def _try(dynamics: Dynamics, method: Any, control: Control, c: Carry, plan: Plan
     now, moved, h, solver = plan.now, pick(c.stale, c.modes, plan.moved), plan.dt, SemismoothNewton().unless(c.stale)
     in_space = dynamics.laws.set.largest_dimension > 1  # else the direction of slip is a sign, and frozen
     step = trial(method, solver, dynamics, c.t, h, c.q, c.u, plan.modes, now, guided=in_space)
-    times = c.t + np.append(method.tableau.c, 1.0) * h
-    states = times, jnp.concatenate([step.Q, step.q[None]]), jnp.concatenate([step.U, step.u[None]])
+    # Stages whose velocities have a low order say nothing about the error: the end alone.
+    first = method.stages if step.rest is not None else 0
+    times = c.t + np.append(method.coefficients.c[first:], 1.0) * h
+    states = times, jnp.concatenate([step.Q[first:], step.q[None]]), jnp.concatenate([step.U[first:], step.u[None]])
     states = pick(c.stale, tuple(jnp.broadcast_to(x, a.shape) for x, a in zip((c.t, c.q, c.u), states, strict=True)), states)
     zero = slack(dynamics, control, plan.modes, now)
-    look = look_along(dynamics, control, c, moved, h, now, states, plan.first, zero)
+    look = look_along(dynamics, control, c, moved, h, now, states, plan.first, zero, nodes(method), step.rest)
     step = step._replace(u=look.u, P=step.P + look.P)
     solved = step.ok & jnp.all(jnp.isfinite(look.u_dot))
     error = estimate(method, control, h, (c.q, c.u), step, now, look)

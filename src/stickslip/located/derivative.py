@@ -21,7 +21,7 @@ def ended(method: Any, solver: Any, control: Control, sides: Array, dynamics: Dy
     now = held(instant(dynamics, t, q, u, modes))
     moved = modes.begun
     out = trial(method, solver, dynamics, t, dt, q, u, moved, now)
-    u_end, P = projected(dynamics, Directions.at(dynamics, t + dt, out.q), out.u, moved)
+    u_end, P = projected(dynamics, Directions.at(dynamics, t + dt, out.q), out.u, moved, out.rest)
     end = instant(dynamics, t + dt, out.q, u_end, moved)
     return (out.q, u_end, out.P + P), functions(dynamics, control, sides, t + dt, out.q, u_end, moved, end)
 

@@ -8,24 +8,43 @@ from jaxtyping import Array
 
 from ..methods.given_modes import Instant, Trial
 from ..methods.stages import MotionInverse
+from ..tableaus import lobatto_iiic
+from .functions import SAMPLES
 from .state import Control
 
 SHRINK, GROW, SAFETY = 0.2, 8.0, 0.9
 
 
 def weights(method: Any) -> tuple[np.ndarray, float, float]:
-    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g and the exponent.
+    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g and the exponent. f_i: of stages and nodes, then of the end.
 
     Radau: gamma_0 (f(t_n) - P'(t_n)), P' through the stages: an embedded method of order s; 1/gamma_0 an eigenvalue of A^-1.
-    Lobatto IIIC, whose first stage is at t_n: Q_1 - q_n = sum_j a_1j f_j.
+    Lobatto IIIC, whose first stage is at t_n: Q_1 - q_n = sum_j a_1j f_j, a difference of order s - 1.
+    Lobatto IIIA-IIIB, whose stages have velocities of low order: the same difference, through nodes of the dense output.
     """
-    tableau = method.tableau
-    if tableau.c[0] == 0.0:
-        return tableau.A[0], 0.0, 1.0 / tableau.stages
-    gamma_0 = float(1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(tableau.A))).min())
+    s, c = method.stages, method.coefficients.c
+    if method.coefficients.rest:
+        x = np.concatenate([[0.0], SAMPLES[list(nodes(method))], [1.0]])
+        a = lobatto_iiic(s)
+        w = np.linalg.solve(np.vander(x, increasing=True).T, np.append(np.zeros(s - 1), a.A[0] @ a.c ** (s - 1)))
+        return w[1:], float(w[0]), 1.0 / s
+    A = method.coefficients.A
+    if c[0] == 0.0:
+        return np.append(A[0], 0.0), 0.0, 1.0 / s
+    gamma_0 = float(1.0 / np.abs(np.linalg.eigvals(np.linalg.inv(A))).min())
     # what extrapolates through the stages to t_n: sum_i w_i c_i^k = 0^k
-    at_0 = np.linalg.solve(np.vander(tableau.c, increasing=True).T, np.eye(tableau.stages)[0])
-    return -gamma_0 * at_0, gamma_0, 1.0 / (tableau.stages + 1)
+    at_0 = np.linalg.solve(np.vander(c, increasing=True).T, np.eye(s)[0])
+    return np.append(-gamma_0 * at_0, 0.0), gamma_0, 1.0 / (s + 1)
+
+
+NODES: dict[int, tuple[float, ...]] = {2: (), 3: (1 / 2,), 4: (1 / 4, 3 / 4)}  # by number of stages
+
+
+def nodes(method: Any) -> tuple[int, ...]:
+    """Samples of a step whose accelerations its error is made of."""
+    if not method.coefficients.rest:
+        return ()
+    return tuple(int(np.flatnonzero(SAMPLES == x)[0]) for x in NODES[method.stages])
 
 
 def relaxed(method: Any, rtol: Array | np.ndarray) -> Array:
@@ -57,12 +76,11 @@ def damped(motion: MotionInverse | None, errors: tuple[Array, Array]) -> tuple[A
 def estimate(method: Any, control: Control, dt, start: Any, step: Trial, now: Instant, stages: Any) -> Array:
     """In units of what is allowed, from accelerations of states: multipliers of stages are too inaccurate.
 
-    ``start``: (q, u); ``stages``: q_dot and u_dot of them, and of the end.
+    ``start``: (q, u); ``stages``: q_dot and u_dot of them, of the nodes, and of the end.
     """
     of_stages, of_start, _ = weights(method)
     error_q, error_u = (
-        dt * (of_start * f0 + jnp.asarray(of_stages) @ f[:-1])
-        for f0, f in ((now.q_dot, stages.q_dot), (now.u_dot, stages.u_dot))
+        dt * (of_start * f0 + jnp.asarray(of_stages) @ f) for f0, f in ((now.q_dot, stages.q_dot), (now.u_dot, stages.u_dot))
     )
     ends, plain = (start, (step.q, step.u)), (error_q, error_u)
     # Either is an estimate. Where forces are stiff the plain one is much too large; the other knows nothing of constraints.

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..derive import Dynamics
-from ..methods.given_modes import GivenModes, Instant, carried, instant
+from ..methods.given_modes import GivenModes, Instant, Rest, carried, instant
 from ..scales import QUIET
 from ..trees import pick
 from . import dense
@@ -73,8 +73,8 @@ class Look(NamedTuple):
 
     u: Float[Array, " nu"]  # of the end, projected
     P: Float[Array, " n_y"]  # with this percussion
-    q_dot: Float[Array, "s+1 nq"]  # of the stages and of the end
-    u_dot: Float[Array, "s+1 nu"]
+    q_dot: Float[Array, "kept nq"]  # of the stages, of the nodes and of the end
+    u_dot: Float[Array, "kept nu"]
     end: Instant
     values: Float[Array, "samples functions"]
     quarter: Array  # u_dot
@@ -127,11 +127,12 @@ class _Looking(NamedTuple):
 
 def look_along(
     dynamics: Dynamics, control: Control, c: Carry, modes: GivenModes, dt, now: Instant, states: tuple[Array, Array, Array],
-    first: Array, slack: Array,
+    first: Array, slack: Array, nodes: tuple[int, ...] = (), rest: Rest | None = None,
 ) -> Look:  # fmt: skip
     """Accelerations of the stages and of the end; the functions along the dense output, and their first root (5).
 
-    ``states``: t, q, u of the stages and of the end; ``first``: the functions at the start. What is expensive, an instant
+    ``states``: t, q, u of the stages and of the end; ``first``: the functions at the start; ``nodes``: samples whose
+    accelerations are kept, too; ``rest``: what the step leaves to its projection. What is expensive, an instant
     and its functions, stands in one loop and is compiled once; so the end is projected here too, and the state reached is
     looked at, as if it were the end, after something has happened there.
     """
@@ -139,7 +140,8 @@ def look_along(
     end = stages + 1  # after the stages the projection, then the end itself
     a, last = dense.End.of(dynamics, c.t, c.q, c.u, now.u_dot), end + count - 1
     armed, grid = ~c.ignored & wanted(dynamics, control, c.sides), jnp.asarray(np.append(0.0, SAMPLES))
-    rows, places = np.arange(count + 1)[:, None], np.arange(stages + 1)[:, None]
+    rows = np.arange(count + 1)[:, None]
+    places = np.array([*range(stages), *(end + 1 + node for node in nodes), end])[:, None]
 
     def crossed(values):
         """Where functions are negative that were positive before; row 0 is the start."""
@@ -158,9 +160,8 @@ def look_along(
         between = c.t + x * dt, dense.positions(x, dt, a, s.b), dense.velocities(x, dt, a, s.b)
         t, q, u = pick(staging, tuple(row[jnp.minimum(s.k, stages)] for row in states), between)
         u = jnp.where(at_end, s.u, u)
-        here = instant(dynamics, t, q, u, modes, projects)
+        here = instant(dynamics, t, q, u, modes, projects, rest)
         value = functions(dynamics, control, c.sides, t, q, u, modes, here)
-        place = jnp.where(projects, -1, jnp.where(at_end, stages, s.k))
         row = jnp.where(at_end, count, jnp.where(staging | ~sampling, -1, sample + 1))
         values = jnp.where(rows == row, value, s.values)
 
@@ -177,7 +178,7 @@ def look_along(
         root, which, found = jax.lax.cond(s.k == last, begin, lambda: (refined, s.which, s.found))
         return _Looking(
             s.k + 1, jnp.where(projects, u + here.at.L @ here.la, s.u), jnp.where(projects, here.la, s.P),
-            jnp.where(places == place, here.q_dot, s.q_dot), jnp.where(places == place, here.u_dot, s.u_dot),
+            jnp.where(places == s.k, here.q_dot, s.q_dot), jnp.where(places == s.k, here.u_dot, s.u_dot),
             pick(at_end, here, s.end), pick(at_end, dense.End.of(dynamics, t, q, u, here.u_dot), s.b), values,
             jnp.where(s.k == end + 1 + AT_QUARTER, here.u_dot, s.quarter), root, which, found,
         )  # fmt: skip
@@ -186,7 +187,7 @@ def look_along(
     begin_at = jnp.where(c.stale, end, 0)
     values = jnp.concatenate([first[None], jnp.zeros((count, first.shape[0]))])
     start = _Looking(
-        begin_at, c.u, jnp.zeros(dynamics.n_y), jnp.zeros((stages + 1, dynamics.nq)), jnp.zeros((stages + 1, dynamics.nu)),
+        begin_at, c.u, jnp.zeros(dynamics.n_y), jnp.zeros((len(places), dynamics.nq)), jnp.zeros((len(places), dynamics.nu)),
         now, a, values, jnp.zeros_like(now.u_dot),
         _Root(zero, zero, zero, zero, none), none, jnp.asarray(False),
     )  # fmt: skip

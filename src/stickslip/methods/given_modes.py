@@ -1,4 +1,4 @@
-"""A step of a projected Runge-Kutta method with given contact modes: smooth, and of full order up to the next event.
+"""A step of a Runge-Kutta method with given contact modes: smooth, and of full order up to the next event.
 
 Between two events every contact is open or closed and every ball of friction sticks or slips, and the motion is that of
 a differential-algebraic equation: stages as in S3 (4.61), (4.64) with
@@ -8,7 +8,8 @@ a differential-algebraic equation: stages as in S3 (4.61), (4.64) with
     slip     dPi_F,i = -r(dPi_N,i) d,    d = gamma_F,i/|gamma_F,i|, or frozen
 
 and then the projection (4.103) of the velocities, slipping balls along d. Balls of one dimension slip with a frozen sign,
-so that their equations go on smoothly through zero slip.
+so that their equations go on smoothly through zero slip. Partitioned methods have (5.27) and Jay's conditions in the place
+of these, and what remains of the last stage, dPi_s, comes with the projection.
 """
 
 import functools
@@ -28,7 +29,7 @@ from ..sets import Balls
 from ..solvers import Inclusions, SemismoothNewton, Solve
 from ..stacked import ActiveSet
 from ..trees import held, pick
-from .spatial_friction import Modes, StagewiseInclusions
+from .spatial_friction import Modes, StagewiseInclusions, mixture
 from .stages import MotionInverse, Stages, each, levers, stage_inclusions
 
 NULL_PIVOT = 1e-11  # of a row: pivots below are those of redundant rows
@@ -179,23 +180,36 @@ class Instant(NamedTuple):
     unique: Bool[Array, ""]  # whether la is
 
 
-def instant(dynamics: Dynamics, t, q: Array, u: Array, modes: GivenModes, projects: Any = False) -> Instant:
+def instant(
+    dynamics: Dynamics, t, q: Array, u: Array, modes: GivenModes, projects: Any = False, rest: "Rest | None" = None
+) -> Instant:
     """Accelerations and forces: closed gaps and sticking balls have no acceleration, slipping ones their friction.
 
     Where it ``projects``, la is the percussion of (4.103) instead, which takes velocities away: the same equations.
     """
     at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     k, rates, zeta = force[:, 0], at.velocities(u), dynamics.acceleration_rest(t, q, u)
-    free, duration = pick(projects, (rates, 0.0), (at.W.T @ k + zeta, 1.0))
-    la, unique = Affine.of(dynamics, at, free, modes, dynamics.split(rates).F, duration).solve(dynamics.n_y > dynamics.nu)
+    free, duration = pick(projects, (rates, 0.0 if rest is None else rest.duration), (at.W.T @ k + zeta, 1.0))
+    slides = rates if rest is None else jnp.where(projects, at.velocities(rest.sliding), rates)
+    la, unique = Affine.of(dynamics, at, free, modes, dynamics.split(slides).F, duration).solve(dynamics.n_y > dynamics.nu)
     u_dot = k + at.L @ la
     return Instant(dynamics.q_dot(t, q, u), u_dot, la, rates, at.W.T @ u_dot + zeta, at, k, unique)
 
 
-def projected(dynamics: Dynamics, at: Directions, u: Array, modes: GivenModes) -> tuple[Array, Array]:
+class Rest(NamedTuple):
+    """What a partitioned step leaves to its projection: dPi_s, for this time against the slip of the last stage."""
+
+    duration: Array
+    sliding: Float[Array, " nu"]
+
+
+def projected(
+    dynamics: Dynamics, at: Directions, u: Array, modes: GivenModes, rest: Rest | None = None
+) -> tuple[Array, Array]:
     """(4.103): u+ and its percussion. Closed gaps and sticking balls have no velocity, slipping ones are moved along d."""
     rates = at.velocities(u)
-    y, _ = Affine.of(dynamics, at, rates, modes, dynamics.split(rates).F, 0.0).solve(False)
+    slides, duration = (rates, 0.0) if rest is None else (at.velocities(rest.sliding), rest.duration)
+    y, _ = Affine.of(dynamics, at, rates, modes, dynamics.split(slides).F, duration).solve(False)
     return u + at.L @ y, y
 
 
@@ -203,12 +217,13 @@ class Trial(NamedTuple):
     """A step that may yet be rejected."""
 
     q: Float[Array, " nq"]
-    u: Float[Array, " nu"]  # of the last stage, until it is projected
+    u: Float[Array, " nu"]  # until it is projected
     P: Float[Array, " n_y"]
     Q: Float[Array, "s nq"]
     U: Float[Array, "s nu"]
     solve: Solve
-    motion: MotionInverse | None  # how its stages answer
+    motion: MotionInverse | None  # how its stages answer, where what is stiff vanishes in a step
+    rest: Rest | None
 
     @property
     def ok(self) -> Bool[Array, ""]:
@@ -221,29 +236,34 @@ def trial(
     guided: bool = False,
 ) -> Trial:  # fmt: skip
     """A step of dt from an instant, up to the projection of its end; ``guided``: where slip begins, from a better guess."""
-    starting, modes = modes.starting, modes.begun
-    tableau = method.tableau
-    s, D, constrained = tableau.stages, np.linalg.inv(tableau.A), tuple(range(tableau.stages))
-    A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
-    now = held(now)
+    starting, modes, known, now = modes.starting, modes.begun, method.coefficients, held(now)
+    s, r, D = len(known.c), len(known.constrained), known.D
+    A, A_hat, c, share = (jnp.asarray(x) for x in (known.A, known.A_hat, known.c, known.share))
     scales = now.at.scales(jnp.abs(u) + dt * (jnp.abs(now.k) + jnp.abs(now.u_dot)))
     printed = stage_inclusions(
-        dynamics, scales, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
+        dynamics, scales, dt, levers(known.A, known.A_hat, D, known.constrained), share * dt, jnp.zeros(r * dynamics.n_y)
     )
-    inclusions = GivenInclusions.of_stages(printed, modes, jnp.asarray(D), dt)
+    inclusions = GivenInclusions.of_stages(printed, modes, jnp.asarray(D[:r]), dt)
     base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
     # A guess: accelerations as they are now.
     duration = (c * dt)[:, None]
     U = u + duration * now.u_dot
     Q = q + duration * each(dynamics.q_dot, t + c * dt / 2, base[0] + duration / 2 * now.q_dot, (u + U) / 2)
-    motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)
+    motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A_hat)
+    mixed = None if known.rows is None else mixture(dynamics, Modes(~modes.stick, modes.stick), *known.rows)
     stages = Stages(
-        inclusions, dynamics, t + c * dt, dt, *base, A, A, jnp.asarray(D), motion, constrained, redundant=~now.unique
-    )
-    guess = jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), (duration * now.la).reshape(-1)
+        inclusions, dynamics, t + c * dt, dt, *base, A, A_hat, jnp.asarray(D), motion, known.constrained,
+        redundant=~now.unique, mixture=mixed,
+    )  # fmt: skip
+    guess = jnp.concatenate([Q.reshape(-1), U.reshape(-1)]), ((share * dt)[:, None] * now.la).reshape(-1)
     first = _guided(stages, solver, starting, guess) if guided else solver.solve(stages, *guess, 0)
     Q, U = stages.split_motion(first.x)
-    return Trial(dynamics.normalize(Q[-1]), U[-1], stages.by_stage(first.y)[-1], Q, U, first, motion)
+    q1 = dynamics.normalize(Q[-1])
+    if not known.rest:
+        return Trial(q1, U[-1], stages.by_stage(first.y)[-1], Q, U, first, motion, None)
+    b = jnp.asarray(known.b)
+    u1, P = u + b @ stages.increments(Q, U, first.y)[1], b @ stages.measures(first.y)  # (5.26d), with dPi_s = 0
+    return Trial(q1, u1, P, Q, U, first, None, Rest(known.rest * dt, U[-1]))
 
 
 def _guided(stages: Stages, solver: SemismoothNewton, starting: Array, guess: tuple[Array, Array]) -> Solve:

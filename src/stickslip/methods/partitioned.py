@@ -45,7 +45,7 @@ from .spatial_friction import (
     mixture,
     settle,
 )
-from .stages import MotionInverse, Stages, levers, stage_inclusions
+from .stages import Coefficients, MotionInverse, Stages, levers, stage_inclusions
 
 
 class LobattoIIIAB(Method):
@@ -93,18 +93,21 @@ class LobattoIIIAB(Method):
     def _stagewise(self) -> bool:
         return self.friction == "stagewise" and not self.integrated
 
-    def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
-        s, momentum = self.stages, self.form == "momentum"
-        a, b, c = lobatto_iiia(s).A, lobatto_iiia(s).b, jnp.asarray(lobatto_iiia(s).c)
-        a_hat = lobatto_iiib(s).A
-        constrained = tuple(range(1, s))
+    @property
+    def coefficients(self) -> Coefficients:
+        s, iiia, a_hat = self.stages, lobatto_iiia(self.stages), lobatto_iiib(self.stages).A
         # dPi_j of the stages before the last; dPi_s has no say in the stages
-        D = np.zeros((s, s - 1))
+        D, share = np.zeros((s, s - 1)), a_hat[:-1].sum(axis=1) if self.integrated else np.ones(s - 1)
         D[:-1] = np.linalg.inv(a_hat[:-1, :-1]) if self.integrated else np.eye(s - 1)
-        A, A_hat = jnp.asarray(a), jnp.asarray(a_hat)
-        share = jnp.asarray(a_hat[:-1].sum(axis=1)) if self.integrated else jnp.ones(s - 1)
+        return Coefficients(iiia.c, iiia.A, a_hat, iiia.b, D, tuple(range(1, s)), share, float(iiia.b[-1]), self._rows)
+
+    def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
+        s, momentum, known = self.stages, self.form == "momentum", self.coefficients
+        b, c, share, constrained = known.b, jnp.asarray(known.c), jnp.asarray(known.share), known.constrained
+        A, A_hat, D = jnp.asarray(known.A), jnp.asarray(known.A_hat), known.D
         inclusions = stage_inclusions(
-            dynamics, memory.scales, dt, levers(a, a_hat, D, constrained), share * dt, jnp.zeros((s - 1) * dynamics.n_y)
+            dynamics, memory.scales, dt, levers(known.A, known.A_hat, D, constrained), share * dt,
+            jnp.zeros((s - 1) * dynamics.n_y),
         )  # fmt: skip
         inclusions = StagewiseInclusions.of(inclusions, modes, jnp.eye(s - 1), dt)
         mixed = mixture(dynamics, modes, *self._rows) if self._stagewise else None
@@ -134,7 +137,7 @@ class LobattoIIIAB(Method):
         _, _, _, slip = dynamics.split(end.velocities(U[-1]))
         impact = impact_problem(
             dynamics, end, u_free, memory.gamma, closed[-1], before, dt,
-            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), b[-1] * dt, slip), memory.scales.speed,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), known.rest * dt, slip), memory.scales.speed,
         )  # fmt: skip
         second = self.solver.solve(impact, u_free, dt * memory.P - before, 1)
         u1, P, gamma = second.x, before + second.y, end.velocities(second.x)

@@ -40,7 +40,7 @@ from .spatial_friction import (
     judged,
     settle,
 )
-from .stages import MotionInverse, Stages, levers, stage_inclusions
+from .stages import Coefficients, MotionInverse, Stages, levers, stage_inclusions
 
 REFERENCE = "J. Breuling, thesis, University of Stuttgart, 2024, chapter 4 (S3); Ascher, Petzold 1991, doi:10.1137/0728059"
 
@@ -115,6 +115,11 @@ class CoupledStages(Method):
         raise NotImplementedError
 
     @property
+    def coefficients(self) -> Coefficients:
+        A, b, c = self.tableau.A, self.tableau.b, self.tableau.c
+        return Coefficients(c, A, A, b, np.linalg.inv(A), tuple(range(self.stages)), c)
+
+    @property
     def n_solves(self) -> int:
         return 2 if self.projected else 1
 
@@ -128,14 +133,13 @@ class CoupledStages(Method):
         )  # fmt: skip
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
-        tableau, s = self.tableau, self.stages
-        A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)
-        D, constrained = np.linalg.inv(tableau.A), tuple(range(s))
+        known, s = self.coefficients, self.stages
+        A, c, D, constrained = jnp.asarray(known.A), jnp.asarray(known.c), known.D, known.constrained
         inclusions = stage_inclusions(
-            dynamics, memory.scales, dt, levers(tableau.A, tableau.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
+            dynamics, memory.scales, dt, levers(known.A, known.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
         )  # fmt: skip
         # Integrated differences of a first stage at t_n have no length: nothing tells a closed contact from an open one.
-        inclusions = StagewiseInclusions.of(inclusions, modes, jnp.asarray(D), dt, closing=bool(tableau.c[0] == 0.0))
+        inclusions = StagewiseInclusions.of(inclusions, modes, jnp.asarray(D), dt, closing=bool(known.c[0] == 0.0))
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess
         motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)

@@ -14,7 +14,7 @@ number of iterations is at stake; derivatives of a run linearise the stages in f
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -50,6 +50,20 @@ def _length(jaxpr) -> int:
     """Number of equations, those of loops and branches included."""
     inner = [x for eqn in jaxpr.eqns for x in jax.tree.leaves(list(eqn.params.values())) if hasattr(x, "jaxpr")]
     return len(jaxpr.eqns) + sum(_length(x.jaxpr) for x in inner)
+
+
+class Coefficients(NamedTuple):
+    """What tells one family from the other."""
+
+    c: np.ndarray
+    A: np.ndarray
+    A_hat: np.ndarray  # â
+    b: np.ndarray
+    D: np.ndarray  # dPi = D y
+    constrained: tuple[int, ...]
+    share: np.ndarray  # y_i where forces are constant, over that of a step
+    rest: float = 0.0  # the weight of dPi_s, where it moves only u_n+1 and comes with the end of the step
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # see `spatial_friction.mixture`
 
 
 class MotionInverse(eqx.Module):
