@@ -29,6 +29,7 @@ class Page:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", lambda m: m.type == "error" and self.complaints.append(m.text))
         self.page.on("request", self._asked)
+        self.page.add_init_script("window.addEventListener('error', () => { window.failed = true; })")
         self.page.goto(f"file://{file}")
 
     def _asked(self, request):
@@ -45,8 +46,10 @@ class Page:
         self.page.wait_for_function(condition, timeout=60_000)
 
 
-def plays(browser, file):
-    """Plays, pauses and scrubs the first player of a page; raises if something does not work."""
+def plays(browser, file, colours=0):
+    """Plays, pauses and scrubs the first player of a page; raises if something does not work, or if the drawing has no
+    more than so many colours.
+    """
     page = Page(browser, file)
     page.wait_for("document.querySelector('.player').dataset.frame !== undefined")
     assert page.frame() == 0
@@ -65,25 +68,24 @@ def plays(browser, file):
     page.wait_for(f"document.querySelector('.player').dataset.frame === '{last}'")
     clock = page.player().locator(".clock").inner_text()
     assert not page.complaints, page.complaints
+    assert painted(page) > colours
     return clock
 
 
-def painted(browser, file):
+def painted(page):
     """How many different colours the drawing has: an empty canvas has few."""
     from PIL import Image
 
-    page = Page(browser, file)
-    page.wait_for("document.querySelector('.player').dataset.frame !== undefined")
     page.page.wait_for_timeout(200)
     image = Image.open(io.BytesIO(page.player().locator(".plot").screenshot())).convert("RGB")
     left = image.crop((0, 0, int(0.55 * image.width), image.height))
     return len(left.getcolors(maxcolors=1 << 20))
 
 
-def plays_soon(browser, file):
-    """As `plays`, with less patience."""
+def plays_at_all(browser, file):
+    """As `plays`, but it ends as soon as the page has complained."""
     page = Page(browser, file)
-    page.page.wait_for_function("document.querySelector('.player').dataset.frame !== undefined", timeout=5000)
+    page.wait_for("window.failed || document.querySelector('.player').dataset.frame !== undefined")
     assert not page.complaints, page.complaints
 
 

@@ -129,8 +129,8 @@ def contacts(sol):
 
 @pytest.mark.slow
 def test_guided_hopper_lands_bounces_and_keeps_its_friction_in_the_cone():
-    b, paper = go("guided-hopper", 0.0, 5e-5, t1=0.28)
-    for sol in (paper, go("guided-hopper", 0.0, 5e-5, t1=0.28, case=2)[1]):
+    b, paper = go("guided-hopper", 0.0, 1e-4, t1=0.28)
+    for sol in (paper, go("guided-hopper", 0.0, 1e-4, t1=0.28, case=2)[1]):
         properties.no_penetration(sol)
         properties.cone(sol, 0.2, 1e-12)
         assert contacts(sol)[0] == pytest.approx(b.reference["touchdown_time"], abs=2e-4)

@@ -112,6 +112,7 @@ def test_the_user_chooses_how_fast_stiff_oscillations_die(rho_inf):
 
 
 # -- Painleve rod (7.8) ------------------------------------------------------------------------------------------------
+@pytest.mark.long_runs
 @pytest.mark.parametrize("name", ["rattle", "radau2"])
 def test_painleve_rod_follows_the_blow_up_and_takes_off(name):
     reference = ss.benchmarks.load("painleve-rod").reference

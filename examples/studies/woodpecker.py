@@ -8,7 +8,7 @@ import numpy as np
 import stickslip as ss
 
 SMALL = "--small" in sys.argv
-TOLERANCE = 1e-6 if SMALL else 1e-8
+TOLERANCE = 1e-5 if SMALL else 1e-8
 b = ss.benchmarks.load("woodpecker", 2)
 
 # Nothing drives it: the period is unknown, and from one period to the next it is lower by ``drift``.
@@ -22,7 +22,7 @@ if not SMALL:
     orbit.solution.plot("woodpecker_cycle.png", "one period", panels=("velocities", "states"))
 
 # Less friction, a faster descent, until it does not hold any more
-branches = [ss.continuation(orbit, "mu", (0.3, 0.301) if SMALL else (0.27, 0.36))]
+branches = [ss.continuation(orbit, "mu", (0.27, 0.36), max_points=2 if SMALL else 400)]
 if not SMALL:
     branches.append(ss.continuation(orbit, "mu", (0.27, 0.36), backwards=True))
 print(*branches, sep="\n")

@@ -98,11 +98,11 @@ class Phase:
         """Where the pressure, or the lead of the wheel, comes to zero."""
         from scipy.optimize import brentq
 
-        f = self.la if self.locked else lambda t: float(np.diff(self.u(t))[0])
+        f = self.la if self.locked else lambda t: np.diff(self.u(t))[..., 0]
         grid = self.t0 + np.linspace(1e-6, 4 * math.pi / self.w, 4001)
-        values = np.array([f(t) for t in grid])
+        values = f(grid)
         first = np.flatnonzero((values[:-1] > 0.0) & (values[1:] <= 0.0))[0]
-        return float(brentq(f, grid[first], grid[first + 1], xtol=1e-15, rtol=1e-15))
+        return float(brentq(lambda t: float(f(t)), grid[first], grid[first + 1], xtol=1e-15, rtol=1e-15))
 
 
 def phases(system: Freewheel, t1: float) -> list[Phase]:
