@@ -39,7 +39,7 @@ def run(p, **options):  # events are located: all three parameters move the time
 path = lambda p: run(p, t_eval=np.linspace(0.0, 1.5, 61)).q[:, :2].ravel()
 fit = jax.jit(jax.jacfwd(lambda p: (path(p),) * 2, has_aux=True))  # its derivative, and the path itself
 true, found = jnp.array([0.75, 0.15, 0.004]), jnp.array([0.6, 0.1, 0.0])  # e_N, mu, drag; first a guess
-measured = path(true) + 1e-3 * np.random.default_rng(1).normal(size=122)  # a camera is off by a millimetre
+measured = fit(true)[1] + 1e-3 * np.random.default_rng(1).normal(size=122)  # a camera is off by a millimetre
 for _ in range(6):
     slope, now = fit(found)
     found += jnp.linalg.lstsq(slope, measured - now)[0]

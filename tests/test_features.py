@@ -9,7 +9,7 @@ import pytest
 
 import properties
 import stickslip as ss
-from conftest import METHODS, run, slope
+from conftest import METHODS, REPRESENTATIVE, run, slope
 from stickslip.methods import REGISTRY
 
 POSITION_LEVEL = [m for m in METHODS if REGISTRY[m]().level == "position"]
@@ -140,7 +140,7 @@ ALL_CASES = [(n, c) for n in ss.benchmarks.names() for c in ss.benchmarks.cases(
 
 # Rigid contact, nothing driven, no stiff force. The others have tests of their own with some methods, and all are in
 # docs/benchmarks.md; STICKSLIP_TEST_ALL=1 runs them all here.
-FEW = {"tippedisk": ["rattle", "radau2"]}
+FEW = {"tippedisk": ["rattle", "radau2"], "slider-crank": REPRESENTATIVE}
 CONSERVATIVE = ["bouncing-ball", "slider-crank", "mass-on-slope", "bouncing-ball-1d", "tippedisk"]
 if os.environ.get("STICKSLIP_TEST_ALL"):
     FEW = {}
