@@ -2,8 +2,9 @@
 
 XLA's CPU backend optimises at level 3 unless told otherwise. At level 1 the programs of a time step, which are long and
 straight, compile up to a third faster and run about as fast. Its newer emitters of fused loops take another fifth of the
-time for loops that, here, have a handful of passes: the older ones serve. Whoever sets one of these in XLA_FLAGS has it: so
-`benchmarks/compile.py` and `benchmarks/speed.py` can compare.
+time for loops that, here, have a handful of passes: the older ones serve. To move out of loops what stays the same in them
+takes a tenth to a fifth of the time once more, and steps are not faster for it. Whoever sets one of these in XLA_FLAGS has
+it: so `benchmarks/compile.py` and `benchmarks/speed.py` can compare.
 """
 
 import contextlib
@@ -22,27 +23,30 @@ from . import stored
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_LEVEL, _EMITTERS = "xla_backend_optimization_level", "xla_cpu_use_fusion_emitters"
+_LEVEL = "xla_backend_optimization_level"
+_LESS = {"xla_cpu_use_fusion_emitters": False, "xla_disable_hlo_passes": "while-loop-invariant-code-motion"}
 
 
 level: int | None = None if _LEVEL in os.environ.get("XLA_FLAGS", "") else 1  # None: as XLA thinks best
 
 
 def _options(level: int | None) -> dict[str, Any]:
-    return ({} if level is None else {_LEVEL: level}) | _older_emitters()
+    return ({} if level is None else {_LEVEL: level}) | _less()
 
 
 @functools.cache
-def _older_emitters() -> dict[str, Any]:
-    """Where this version of XLA lets one choose."""
-    option = {_EMITTERS: False}
-    if _EMITTERS in os.environ.get("XLA_FLAGS", ""):
-        return {}
+def _less() -> dict[str, Any]:
+    """What XLA is not to do, where this version of it lets one choose."""
+    wanted = {option: value for option, value in _LESS.items() if option not in os.environ.get("XLA_FLAGS", "")}
+    return wanted if _known_to_xla(wanted) else {o: value for o, value in wanted.items() if _known_to_xla({o: value})}
+
+
+def _known_to_xla(options: dict[str, Any]) -> bool:
     try:
-        jax.jit(lambda: 0, compiler_options=option).lower().compile()
+        jax.jit(lambda: 0, compiler_options=options).lower().compile()
     except jax.errors.JaxRuntimeError:
-        return {}
-    return option
+        return False
+    return True
 
 
 class compiled(Generic[P, T]):
