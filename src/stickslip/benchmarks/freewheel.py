@@ -98,7 +98,7 @@ class Phase:
         """Where the pressure, or the lead of the wheel, comes to zero."""
         from scipy.optimize import brentq
 
-        f = self.la if self.locked else lambda t: np.asarray(np.diff(self.u(t)))[..., 0]
+        f: Any = self.la if self.locked else lambda t: np.diff(self.u(t))[..., 0]
         grid = self.t0 + np.linspace(1e-6, 4 * math.pi / self.w, 4001)
         values = f(grid)
         first = np.flatnonzero((values[:-1] > 0.0) & (values[1:] <= 0.0))[0]
