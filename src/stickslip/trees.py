@@ -11,12 +11,22 @@ import jax.numpy as jnp
 
 def pick(condition: Any, a: Any, b: Any) -> Any:
     """a where the condition holds, else b, leaf by leaf."""
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+    return jax.tree.map(lambda x, y: _chosen(condition, x, y), a, b)
 
 
 def either(condition: Any, a: Any, b: Any) -> Any:
     """The same for objects that share parts, which stay as they are: static ones among them."""
-    return jax.tree.map(lambda x, y: x if x is y else jnp.where(condition, x, y), a, b)
+    return jax.tree.map(lambda x, y: x if x is y else _chosen(condition, x, y), a, b)
+
+
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
+    """As `jnp.where`; one condition for arrays that are alike is one equation."""
+    if x is y and isinstance(x, jax.Array):
+        return x
+    alike = all(isinstance(a, jax.Array) for a in (condition, x, y)) and jnp.shape(x) == jnp.shape(y) and x.dtype == y.dtype
+    if alike and condition.dtype == bool and not jnp.ndim(condition):
+        return jax.lax.select_n(condition, y, x)
+    return jnp.where(condition, x, y)
 
 
 def held(tree: Any) -> Any:
