@@ -10,7 +10,7 @@ import numpy as np
 
 from .ellipsoids import Ellipsoids
 from .features import LINE, POINT, ROOM, ROUND, SOLID, SURFACE, TURNED, Core, core_of, features_of, in_link
-from .near import Balls, Crossings, OnTurned
+from .near import Balls, Crossings, OnTurned, tangents
 from .numbers import stacked
 from .shapes import Shape
 from .solids import Solids
@@ -28,15 +28,27 @@ class Meeting(eqx.Module):
     blocks: tuple[Any, ...]
     firsts: tuple[int, ...] = eqx.field(static=True)  # of all slots: links, in which normals point
     seconds: tuple[int, ...] = eqx.field(static=True)
+    backward: tuple[bool, ...] = eqx.field(static=True)  # whether blocks see it the other way round
+    planar: bool = eqx.field(static=True)
 
     def at(self, at: Poses) -> At:
         parts = [block.at(at) for block in self.blocks]
-        return parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+        found = parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+        if not any(self.backward):
+            return found
+        turned_ = tangents(-found.frame[:, :, 2], self.planar)
+        return found._replace(frame=jnp.where(np.array(self.backward)[:, None, None], turned_, found.frame))
 
     @property
     def sweeps(self) -> bool:
         """Whether something in it looks at whole steps."""
         return any(block.sweeps for block in self.blocks if isinstance(block, LOOKING))
+
+    @property
+    def holding(self) -> Any:
+        """What slots on surfaces hold in a step; None where there are none."""
+        parts = [block.holding for block in self.blocks if isinstance(block, OnSurface)]
+        return jnp.concatenate(parts) if parts else None
 
     def during(self, at: Poses, now: Velocities, dt: Any) -> "Meeting":
         """In a step that begins like this."""
@@ -108,18 +120,21 @@ def meeting_of(pairs: list[Any], planar: bool) -> tuple[Any, list[tuple[int, int
         for key, part in _parts(k, a, b, planar):
             same = part.first.core.topology, part.second.core.topology, id(part.second.core.surface)
             tables.setdefault((*key, *same), []).append(part)
-    blocks, firsts, seconds, owners = [], [], [], []
+    blocks, firsts, seconds, backward, owners = [], [], [], [], []
     counts = [0] * len(pairs)
     for key, parts in tables.items():
         block, many = _MADE[key[0]](parts, planar)
         blocks.append(block)
         for part in parts:
             for _ in range(many):
-                firsts.append(part.first.link)
-                seconds.append(part.second.link)
+                links = part.first.link, part.second.link
+                firsts.append(links[0 if part.forward else 1])
+                seconds.append(links[1 if part.forward else 0])
+                backward.append(not part.forward)
                 owners.append((part.pair, counts[part.pair]))
                 counts[part.pair] += 1
-    return (Meeting(tuple(blocks), tuple(firsts), tuple(seconds)) if blocks else None), owners
+    links_of_slots = tuple(firsts), tuple(seconds), tuple(backward)
+    return (Meeting(tuple(blocks), *links_of_slots, planar) if blocks else None), owners
 
 
 def _parts(k: int, a: Side, b: Side, planar: bool) -> Iterator[tuple[tuple[Any, ...], Part]]:

@@ -90,12 +90,11 @@ def _units(x: np.ndarray) -> np.ndarray:
 
 
 class Held(NamedTuple):
-    """What slots hold: (n, slots, ...)."""
+    """What slots hold, (n, slots), if anything; and from which side, 1 outside, -1 inside."""
 
     spot: Array
-    there: Array  # at all
-    expected: Array  # counts only where it is a minimum
-    side: Array  # 1 outside, -1 inside
+    there: Array
+    side: Array
 
 
 class Nearest(NamedTuple):
@@ -125,17 +124,9 @@ class OnSurface(eqx.Module):
         A, centre, x = self._placed(at)
         fixed = jax.lax.stop_gradient(x)
         held = self._held(fixed, self._nearest(fixed)) if self.held is None else self.held
-        on, spot, R = self.on, held.spot, jnp.asarray(self.radius)[:, None]
-        axis, flat, side = jnp.asarray(on.axis)[spot], jnp.asarray(on.flat)[spot], held.side
-        r = x[:, None] - jnp.asarray(on.at)[spot]
-        along = dot(axis, r)
-        across = r - axis * along[..., None]
-        far = length(across)
-        height = jnp.where(flat, along, side * far)
-        normal = jnp.where(flat[..., None], axis, over(side[..., None] * across, far[..., None]))
-        normal = jnp.where((flat | (far > 0.0))[..., None], normal, jnp.asarray(on.normal)[spot])
-        counts = held.there & (~held.expected | self._is_minimum(fixed[:, None], spot))
-        gap = jnp.where(counts, height - R, jax.lax.stop_gradient(self.on.size + R))
+        height, normal = self._measured(x, held.spot, held.side)
+        away = length(fixed - jnp.asarray(self.on.at)[0])[:, None] + self.on.size  # more than any other gap
+        gap = jnp.where(held.there, height - jnp.asarray(self.radius)[:, None], away)
         normal = jnp.where(held.there[..., None], normal, np.array([0.0, 0.0, 1.0]))
         normal = turned(jnp.repeat(A, self.slots, axis=0), normal.reshape(-1, 3))
         point = jnp.repeat(centre, self.slots, axis=0) - jnp.repeat(jnp.asarray(self.radius), self.slots)[:, None] * normal
@@ -149,6 +140,12 @@ class OnSurface(eqx.Module):
         x, way = jax.lax.stop_gradient((x, way))
         return dataclasses.replace(self, held=self._held(x, self._nearest(x), self._nearest(x + way)))
 
+    @property
+    def holding(self) -> Array:
+        if self.held is None:
+            return jnp.full(len(self.links) * self.slots, -1)
+        return jnp.where(self.held.there, self.held.spot, -1).reshape(-1).astype(int)
+
     def _placed(self, at: Poses) -> tuple[Array, Array, Array]:
         """The surface's axes, the centres in the world, and as the surface sees them."""
         i, j = np.array(self.links), np.array(self.others)
@@ -156,9 +153,17 @@ class OnSurface(eqx.Module):
         A = times(at.A[j], jnp.asarray(self.on_axes))
         return A, centre, back(A, centre - at.x[j] - turned(at.A[j], jnp.asarray(self.on_at)))
 
-    def _is_minimum(self, x: Array, spot: Any = slice(None)) -> Array:
-        walls, reach = jnp.asarray(self.on.walls)[spot], jnp.asarray(self.on.reach)[spot]
-        return jnp.max(dot(walls, x[..., None, :]) - reach, axis=-1) <= BESIDE * self.on.size
+    def _measured(self, x: Array, spot: Array, side: Array) -> tuple[Array, Array]:
+        """Heights of the centres above what is held, and normals towards them."""
+        on = self.on
+        axis, flat = jnp.asarray(on.axis)[spot], jnp.asarray(on.flat)[spot]
+        r = x[:, None] - jnp.asarray(on.at)[spot]
+        along = dot(axis, r)
+        across = r - axis * along[..., None]
+        far = length(across)
+        normal = jnp.where(flat[..., None], axis, over(side[..., None] * across, far[..., None]))
+        normal = jnp.where((flat | (far > 0.0))[..., None], normal, jnp.asarray(on.normal)[spot])
+        return jnp.where(flat, along, side * far), normal
 
     def _nearest(self, x: Array) -> Nearest:
         """Without derivatives, the nearest first, each minimum once."""
@@ -167,7 +172,8 @@ class OnSurface(eqx.Module):
         r = x[:, None] - at
         along = dot(axis, r)
         distance = jnp.where(on.flat, jnp.abs(along), length(r - axis * along[..., None]))
-        minimum, front = self._is_minimum(x[:, None]), dot(on.normal, r) >= 0.0
+        beyond = jnp.max(dot(jnp.asarray(on.walls), x[:, None, None]) - on.reach, axis=2)
+        minimum, front = beyond <= BESIDE * on.size, dot(on.normal, r) >= 0.0
         first = jnp.argmin(jnp.where(minimum, distance, FAR), axis=1)[:, None]
         outside = jnp.take_along_axis(front, first, axis=1)
         score = jnp.where(minimum & (front == outside), distance, FAR)
@@ -185,21 +191,20 @@ class OnSurface(eqx.Module):
 
     def _held(self, x: Array, now: Nearest, then: Nearest | None = None) -> Held:
         spot, there, distance = now
-        expected = jnp.zeros_like(there)
+        R = jnp.asarray(self.radius)[:, None]
         if then is not None:
-            new = then.there & ~jnp.any((then.spot[:, :, None] == spot[:, None]) & there[:, None], axis=2)
-            spot, distance = jnp.concatenate([spot, then.spot], axis=1), jnp.concatenate([distance, then.distance], axis=1)
-            there, expected = jnp.concatenate([there, new], axis=1), jnp.concatenate([expected, new], axis=1)
-        gap = jnp.where(there, distance - jnp.asarray(self.radius)[:, None], FAR)
-        touching = gap <= TOUCHING * jnp.asarray(self.radius)[:, None]
-        r = x[:, None] - jnp.asarray(self.on.at)[spot]
-        axis, flat = jnp.asarray(self.on.axis)[spot], jnp.asarray(self.on.flat)[spot]
-        across = r - axis * dot(axis, r)[..., None]
-        direction = jnp.where(flat[..., None], axis, over(across, length(across)[..., None]))
-        kept = jnp.argsort(gap, axis=1)[:, : self.slots]
-        key = jnp.where(touching, dot(direction, GENERIC), 2.0 + gap)
-        kept = jnp.take_along_axis(kept, jnp.argsort(jnp.take_along_axis(key, kept, axis=1), axis=1), axis=1)
-        spot, there, expected, distance = (
-            jnp.take_along_axis(part, kept, axis=1) for part in (spot, there, expected, distance)
-        )
-        return Held(spot, there, expected, jnp.where(distance < 0.0, -1.0, 1.0))
+            # behind an edge that leads away a face has no minimum yet, and its plane is no obstacle here
+            side = jnp.where(then.distance < 0.0, -1.0, 1.0)
+            height, _ = self._measured(x, then.spot, side)
+            ahead = height >= jnp.minimum(distance[:, :1], R) - BESIDE * self.on.size
+            known = jnp.any((then.spot[:, :, None] == spot[:, None]) & there[:, None], axis=2)
+            spot, there = jnp.concatenate([spot, then.spot], axis=1), jnp.concatenate([there, then.there & ahead & ~known], axis=1)
+            distance = jnp.concatenate([distance, then.distance], axis=1)
+        side = jnp.where(distance < 0.0, -1.0, 1.0)
+        _, normal = self._measured(x, spot, side)
+        gap = jnp.where(there, distance - R, FAR)
+        nearest = jnp.argsort(gap, axis=1)[:, : self.slots]
+        key = jnp.where(gap <= TOUCHING * R, dot(normal, GENERIC), 2.0 + gap)
+        order = jnp.argsort(jnp.take_along_axis(key, nearest, axis=1), axis=1)
+        order = jnp.take_along_axis(nearest, order, axis=1)
+        return Held(*(jnp.take_along_axis(part, order, axis=1) for part in (spot, there, side)))
