@@ -38,8 +38,12 @@ def slots_of(scene: Any, assembly: Assembly) -> tuple[list[Pair], list[Pair]]:
     every = [(p, shape) for p in assembly.placed.values() for shape in p.body.shapes]
     solids = [(p, s) for p, s in every if not isinstance(s, Plane)]
     planes = [(p, s) for p, s in every if isinstance(s, Plane)]
-    on_planes = [(on, shape, *ground) for ground in planes for on, shape in solids
-                 if not isinstance(shape, Hole | Surface) or (isinstance(shape, Surface) and ground[0].link)]
+    on_planes = [
+        (on, shape, *ground)
+        for ground in planes
+        for on, shape in solids
+        if not isinstance(shape, Hole | Surface) or (isinstance(shape, Surface) and ground[0].link)
+    ]
     met = [(*a, *b) for a, b in itertools.combinations(solids, 2)]
     out = []
     for candidates in (on_planes, met):

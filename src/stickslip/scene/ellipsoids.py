@@ -1,6 +1,6 @@
 """Ellipsoids on each other, and balls on them.
 
-Of all unit vectors n the one in which two of them are farthest apart is their common normal, and how far that is, is the gap:
+Of all unit vectors n the one in which two of them are farthest apart is their common normal, and how far is the gap:
 
     g = max s(n),    s(n) = n . c - h_Q(n) - h_P(n),    h = |D A^T n|,      c: from the centre of P to that of Q,
 
@@ -81,13 +81,14 @@ def seen(n: Array, pair: Pair) -> Seen:
     r = pair.c - support(n, pair.S_Q) - support(n, pair.S_P)
     frame = tangents(n.reshape(-1, 3), False).reshape(*n.shape, 3)
     first, second = frame[..., 0], frame[..., 1]
-    curved = [jnp.zeros(n.shape[:-1])] * 3
+    h11 = h12 = h22 = jnp.zeros(n.shape[:-1])
     for S in (pair.S_Q, pair.S_P):
         a, b, x = _sent(S, first), _sent(S, second), support(n, S)
         h = dot(n, x)
-        own = dot(first, a) - dot(first, x) ** 2, dot(first, b) - dot(first, x) * dot(second, x), dot(second, b) - dot(second, x) ** 2
-        curved = [total + part / h for total, part in zip(curved, own, strict=True)]
-    return Seen(dot(n, r), r, (dot(first, r), dot(second, r)), tuple(curved), (first, second))
+        h11 = h11 + (dot(first, a) - dot(first, x) ** 2) / h
+        h12 = h12 + (dot(first, b) - dot(first, x) * dot(second, x)) / h
+        h22 = h22 + (dot(second, b) - dot(second, x) ** 2) / h
+    return Seen(dot(n, r), r, (dot(first, r), dot(second, r)), (h11, h12, h22), (first, second))
 
 
 def newton_step(of: Seen, across: tuple[Array, Array], upwards: bool) -> Array:
@@ -132,7 +133,7 @@ def normal(c: Array, S_Q: Array, S_P: Array, axes: Array) -> Array:
     def going(carry: tuple[Array, Array, Array]) -> Array:
         return (carry[0] < ITERATIONS) & jnp.any(carry[2] > CONVERGED)
 
-    _, n, _ = jax.lax.while_loop(going, better, (0, starts, left(seen(starts, pair)) + 1.0))
+    _, n, _ = jax.lax.while_loop(going, better, (jnp.asarray(0), starts, left(seen(starts, pair)) + 1.0))
     of = seen(n, pair)
     found = left(of) <= 10.0 * CONVERGED
     best = jnp.arange(len(n))[:, None] == jnp.argmax(jnp.where(found, of.s, -jnp.inf), axis=0)

@@ -112,7 +112,7 @@ class Core(NamedTuple):
     surface: Any = None  # the mesh itself
 
 
-def core_of(shape: Shape, planar: bool) -> Core:
+def core_of(shape: Shape, planar: bool) -> Core:  # noqa: PLR0911 (a list of cases)
     if isinstance(shape, Hole):
         return Core(_line(), _ends(shape), shape.radius, ROOM)
     if isinstance(shape, Ball) or (planar and isinstance(shape, Disc | Cylinder)):

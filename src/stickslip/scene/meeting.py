@@ -18,7 +18,6 @@ from .surfaces import OnSurface, features_of_surface
 from .touch import At, relative_motion
 from .tree import Poses, Velocities
 
-
 LOOKING = Balls | OnSurface  # blocks that look at whole steps
 
 
@@ -184,10 +183,10 @@ def _solids(parts: list[Part], planar: bool) -> tuple[Any, int]:
 
 def _ellipsoids(parts: list[Part], planar: bool) -> tuple[Any, int]:
     sides = [[p.first for p in parts], [p.second for p in parts]]
-    rows = [stacked([of(side) for side in own], shape)
-            for of, shape in ((lambda s: s.corners[0], (3,)), (lambda s: s.axes, (3, 3)), (lambda s: s.core.semi, (3,)))
-            for own in sides]  # fmt: skip
-    return Ellipsoids(*rows, *_links(parts)), 1
+    at_Q, at_P = (stacked([side.corners[0] for side in own], (3,)) for own in sides)
+    turn_Q, turn_P = (stacked([side.axes for side in own], (3, 3)) for own in sides)
+    semi_Q, semi_P = (stacked([side.core.semi for side in own], (3,)) for own in sides)
+    return Ellipsoids(at_Q, at_P, turn_Q, turn_P, semi_Q, semi_P, *_links(parts)), 1
 
 
 def _on_turned(parts: list[Part], planar: bool) -> tuple[Any, int]:

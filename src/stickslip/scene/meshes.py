@@ -9,7 +9,6 @@ import numpy as np
 from .numbers import is_known, numbers
 from .shapes import Faces, Slot, Solid, Surface, check_vector
 
-
 MOST = 8  # slots of a ball
 
 
@@ -64,7 +63,7 @@ class Mesh(TriangleSurface):
 
 
 class HeightField(TriangleSurface):
-    """Ground with heights z on a grid, ``heights`` (rows along y, columns along x) over ``size`` (x, y), its middle at ``at``.
+    """Ground with ``heights`` z on a grid (rows along y, columns along x) over ``size`` (x, y), its middle at ``at``.
 
     As MuJoCo's: each cell is two triangles, which share the diagonal from its least to its largest x and y. Below it the
     ground is solid, down to ``depth`` (as much as its shorter side) under its lowest point. Of a body that stands still.
@@ -128,10 +127,12 @@ def _check_closed(who: str, points: np.ndarray, faces: np.ndarray) -> None:
         k = int(np.argmax(alone))
         a, b = (points[i].tolist() for i in found[k])
         raise ValueError(
-            f"{who}: it does not enclose anything: the side of face {owner[first[k]]} from {a} to {b} belongs to no other face"
+            f"{who}: it encloses nothing: the side of face {owner[first[k]]} from {a} to {b} belongs to no other face"
         )
     if np.linalg.det(corners).sum() <= 0.0:
-        raise ValueError(f"{who}: its faces are seen from inside: their corners must be counterclockwise as seen from outside")
+        raise ValueError(
+            f"{who}: its faces are seen from inside: their corners must be counterclockwise as seen from outside"
+        )
 
 
 __all__ = ["HeightField", "Mesh"]

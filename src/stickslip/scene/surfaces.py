@@ -77,11 +77,12 @@ def features_of_surface(shape: Any) -> Spots:
     reach = np.einsum("vki,vi->vk", walls, points[kept])
     parts.append((points[kept], np.zeros((len(kept), 3)), _units(normal[kept]), walls, reach))
     most = max(part[3].shape[1] for part in parts)
-    kinds = np.repeat([True, False, False], [len(part[0]) for part in parts])
+    kinds: Any = np.repeat([True, False, False], [len(part[0]) for part in parts])
     at, axis, normal = (np.concatenate([part[k] for part in parts]) for k in range(3))
     walls = np.concatenate([np.pad(p[3], ((0, 0), (0, most - p[3].shape[1]), (0, 0))) for p in parts])
     reach = np.concatenate([np.pad(p[4], ((0, 0), (0, most - p[4].shape[1]))) for p in parts])
-    return Spots(at, axis, kinds, normal, walls, reach, np.ptp(points, axis=0).max())
+    found: list[Any] = [at, axis, kinds, normal, walls, reach, np.ptp(points, axis=0).max()]
+    return Spots(*found)
 
 
 def _units(x: np.ndarray) -> np.ndarray:
@@ -180,7 +181,9 @@ class OnSurface(eqx.Module):
         score, spot = jax.lax.top_k(-score, min(LOOKED_AT, at.shape[0]))
         score = -score
         along, flat = jnp.take_along_axis(along, spot, axis=1), jnp.asarray(on.flat)[spot]
-        foot = jnp.where(flat[..., None], x[:, None] - axis[spot] * along[..., None], at[spot] + axis[spot] * along[..., None])
+        foot = jnp.where(
+            flat[..., None], x[:, None] - axis[spot] * along[..., None], at[spot] + axis[spot] * along[..., None]
+        )
         same = length(foot[:, :, None] - foot[:, None]) < SAME * on.size
         earlier = np.tril(np.ones((spot.shape[1],) * 2, dtype=bool), -1)
         number = np.arange(spot.shape[1])
@@ -198,13 +201,16 @@ class OnSurface(eqx.Module):
             height, _ = self._measured(x, then.spot, side)
             ahead = height >= jnp.minimum(distance[:, :1], R) - BESIDE * self.on.size
             known = jnp.any((then.spot[:, :, None] == spot[:, None]) & there[:, None], axis=2)
-            spot, there = jnp.concatenate([spot, then.spot], axis=1), jnp.concatenate([there, then.there & ahead & ~known], axis=1)
+            spot, there = (
+                jnp.concatenate([spot, then.spot], axis=1),
+                jnp.concatenate([there, then.there & ahead & ~known], axis=1),
+            )
             distance = jnp.concatenate([distance, then.distance], axis=1)
         side = jnp.where(distance < 0.0, -1.0, 1.0)
         _, normal = self._measured(x, spot, side)
         gap = jnp.where(there, distance - R, FAR)
         nearest = jnp.argsort(gap, axis=1)[:, : self.slots]
-        key = jnp.where(gap <= TOUCHING * R, dot(normal, GENERIC), 2.0 + gap)
+        key = jnp.where(gap <= TOUCHING * R, dot(normal, jnp.asarray(GENERIC)), 2.0 + gap)
         order = jnp.argsort(jnp.take_along_axis(key, nearest, axis=1), axis=1)
         order = jnp.take_along_axis(nearest, order, axis=1)
         return Held(*(jnp.take_along_axis(part, order, axis=1) for part in (spot, there, side)))
