@@ -48,7 +48,7 @@ class Ellipsoids(eqx.Module):
                     for A, semi in ((A_Q, self.semi_Q), (A_P, self.semi_P)))  # fmt: skip
         pair = Pair(x - at.x[j] - turned(at.A[j], jnp.asarray(self.at_P)), S_Q, S_P)
         n = normal(*pair, jax.lax.stop_gradient(jnp.concatenate([A_Q, A_P], axis=2)))
-        return At(seen(n, pair).s, x - support(n, S_Q), tangents(n, False))
+        return At(dot(n, differ(n, pair)), x - support(n, S_Q), tangents(n, False))
 
 
 class Pair(NamedTuple):
@@ -61,7 +61,6 @@ class Seen(NamedTuple):
     """From a direction."""
 
     s: Array
-    r: Array
     across: tuple[Array, Array]  # r in two directions across n
     curved: tuple[Array, Array, Array]  # the second derivatives of h_Q + h_P there: 11, 12, 22
     basis: tuple[Array, Array]
@@ -77,8 +76,13 @@ def support(n: Array, S: Array) -> Array:
     return Sn / jnp.sqrt(dot(n, Sn))[..., None]
 
 
+def differ(n: Array, pair: Pair) -> Array:
+    """r: from the point of P to that of Q."""
+    return pair.c - support(n, pair.S_Q) - support(n, pair.S_P)
+
+
 def seen(n: Array, pair: Pair) -> Seen:
-    r = pair.c - support(n, pair.S_Q) - support(n, pair.S_P)
+    r = differ(n, pair)
     frame = tangents(n.reshape(-1, 3), False).reshape(*n.shape, 3)
     first, second = frame[..., 0], frame[..., 1]
     h11 = h12 = h22 = jnp.zeros(n.shape[:-1])
@@ -88,7 +92,7 @@ def seen(n: Array, pair: Pair) -> Seen:
         h11 = h11 + (dot(first, a) - dot(first, x) ** 2) / h
         h12 = h12 + (dot(first, b) - dot(first, x) * dot(second, x)) / h
         h22 = h22 + (dot(second, b) - dot(second, x) ** 2) / h
-    return Seen(dot(n, r), r, (dot(first, r), dot(second, r)), (h11, h12, h22), (first, second))
+    return Seen(dot(n, r), (dot(first, r), dot(second, r)), (h11, h12, h22), (first, second))
 
 
 def newton_step(of: Seen, across: tuple[Array, Array], upwards: bool) -> Array:
@@ -125,15 +129,15 @@ def normal(c: Array, S_Q: Array, S_P: Array, axes: Array) -> Array:
         of = seen(n, pair)
         step = newton_step(of, of.across, upwards=True)
         tried = _unit(n + SHARES.reshape(-1, 1, 1, 1) * step)
-        s = dot(tried, pair.c - support(tried, S_Q) - support(tried, S_P))
+        s = dot(tried, differ(tried, pair))
         good = s >= jnp.max(s, axis=0) - 1e-13 * size
         n = jnp.sum(jnp.where(((jnp.cumsum(good, axis=0) == 1) & good)[..., None], tried, 0.0), axis=0)
-        return k + 1, n, left(seen(n, pair))
+        return k + 1, n, left(of)
 
     def going(carry: tuple[Array, Array, Array]) -> Array:
         return (carry[0] < ITERATIONS) & jnp.any(carry[2] > CONVERGED)
 
-    _, n, _ = jax.lax.while_loop(going, better, (jnp.asarray(0), starts, left(seen(starts, pair)) + 1.0))
+    _, n, _ = jax.lax.while_loop(going, better, (jnp.asarray(0), starts, jnp.full(starts.shape[:2], jnp.inf)))
     of = seen(n, pair)
     found = left(of) <= 10.0 * CONVERGED
     best = jnp.arange(len(n))[:, None] == jnp.argmax(jnp.where(found, of.s, -jnp.inf), axis=0)
@@ -147,5 +151,5 @@ def _normal_jvp(primals, tangents_):
     c, S_Q, S_P, axes = primals
     n = normal(c, S_Q, S_P, axes)
     of = seen(n, Pair(c, S_Q, S_P))
-    _, r_dot = jax.jvp(lambda *pair: seen(n, Pair(*pair)).r, (c, S_Q, S_P), tangents_[:3])
+    _, r_dot = jax.jvp(lambda *pair: differ(n, Pair(*pair)), (c, S_Q, S_P), tangents_[:3])
     return n, newton_step(of, (dot(of.basis[0], r_dot), dot(of.basis[1], r_dot)), upwards=False)
