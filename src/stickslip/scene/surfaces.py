@@ -30,6 +30,7 @@ BESIDE = 1e-9  # of the size of a surface: so far outside of a face is above its
 SAME = 1e-6  # of the size: minima that are nearer to each other are one
 TOUCHING = 1e-3  # of the radius: gaps of balls that count as touching, for the order of slots
 LOOKED_AT = 32  # minima, among which equal ones are found
+GROUP = 64  # spots that are looked at together
 GENERIC = np.array([0.80, 0.52, 0.30])  # a direction that is none of a drawing
 
 
@@ -71,9 +72,12 @@ def features_of_surface(shape: Any) -> Spots:
     normal = np.zeros((width, 3))
     np.add.at(normal, start, angle[:, None] * normals[owner])
     kept = np.unique(start[folded])
-    ways = [along.reshape(-1, 3)[start == i] for i in kept]
-    most = max((len(w) for w in ways), default=1)
-    walls = np.stack([np.concatenate([w, np.zeros((most - len(w), 3))]) for w in ways])
+    by_corner, count = np.argsort(start, kind="stable"), np.bincount(start, minlength=width)
+    place = np.arange(len(start)) - np.repeat(np.cumsum(count) - count, count)  # among the sides that begin at a corner
+    walls = np.zeros((width, count[kept].max(initial=1), 3))
+    needed = np.isin(start[by_corner], kept)
+    walls[start[by_corner][needed], place[needed]] = along.reshape(-1, 3)[by_corner][needed]
+    walls = walls[kept]
     reach = np.einsum("vki,vi->vk", walls, points[kept])
     parts.append((points[kept], np.zeros((len(kept), 3)), _units(normal[kept]), walls, reach))
     most = max(part[3].shape[1] for part in parts)
@@ -173,13 +177,13 @@ class OnSurface(eqx.Module):
         r = x[:, None] - at
         along = dot(axis, r)
         distance = jnp.where(on.flat, jnp.abs(along), length(r - axis * along[..., None]))
-        beyond = jnp.max(dot(jnp.asarray(on.walls), x[:, None, None]) - on.reach, axis=2)
+        walls, reach = jnp.asarray(on.walls), jnp.asarray(on.reach)
+        beyond = jnp.max((x @ walls.reshape(-1, 3).T).reshape(-1, *reach.shape) - reach, axis=2)
         minimum, front = beyond <= BESIDE * on.size, dot(on.normal, r) >= 0.0
         first = jnp.argmin(jnp.where(minimum, distance, FAR), axis=1)[:, None]
         outside = jnp.take_along_axis(front, first, axis=1)
         score = jnp.where(minimum & (front == outside), distance, FAR)
-        score, spot = jax.lax.top_k(-score, min(LOOKED_AT, at.shape[0]))
-        score = -score
+        score, spot = _smallest(score)
         along, flat = jnp.take_along_axis(along, spot, axis=1), jnp.asarray(on.flat)[spot]
         foot = jnp.where(
             flat[..., None], x[:, None] - axis[spot] * along[..., None], at[spot] + axis[spot] * along[..., None]
@@ -214,3 +218,15 @@ class OnSurface(eqx.Module):
         order = jnp.argsort(jnp.take_along_axis(key, nearest, axis=1), axis=1)
         order = jnp.take_along_axis(nearest, order, axis=1)
         return Held(*(jnp.take_along_axis(part, order, axis=1) for part in (spot, there, side)))
+
+
+def _smallest(score: Array) -> tuple[Array, Array]:
+    """The smallest of each row and their places, in order: they are in the groups whose own smallest are the smallest."""
+    n, many = score.shape
+    groups = -(-many // GROUP)
+    grouped = jnp.pad(score, ((0, 0), (0, groups * GROUP - many)), constant_values=jnp.inf).reshape(n, groups, GROUP)
+    _, chosen = jax.lax.top_k(-jnp.min(grouped, axis=2), min(LOOKED_AT, groups))
+    place = (chosen[:, :, None] * GROUP + np.arange(GROUP)).reshape(n, -1)
+    found = jnp.take_along_axis(grouped, chosen[:, :, None], axis=1).reshape(n, -1)
+    least, which = jax.lax.top_k(-found, LOOKED_AT)
+    return -least, jnp.minimum(jnp.take_along_axis(place, which, axis=1), many - 1)
