@@ -10,7 +10,8 @@ shapes        gaps of every shape on planes against mj_geomDistance, penetration
               differences
 box           a box thrown on a floor, with tolerances and with fixed steps, and for a minute
 waiting       first results: a chain of fifty joints, a box, an ant
-pairs         gaps of shapes on each other against mj_geomDistance, penetration against brute force, derivatives
+pairs         gaps of shapes on each other against mj_geomDistance, penetration and surfaces against brute force,
+              derivatives against differences; controls that must be seen
 stacks        ten boxes for ten seconds
 fast          a bullet at a wall of 1 mm, and past its edge
 edge          a ball that leaves a table

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import curved
 import meeting
 import motion
 from stickslip.linalg import eliminate
@@ -16,6 +17,7 @@ from stickslip.scene import (
     Contact,
     Cylinder,
     Disc,
+    Ellipsoid,
     Hinge,
     Hole,
     Hull,
@@ -24,6 +26,7 @@ from stickslip.scene import (
     Scene,
     SceneError,
     SceneSystem,
+    ellipsoids,
 )  # fmt: skip
 
 SOME = [("ball", "capsule"), ("ball", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box"), ("hull", "hull")]
@@ -60,6 +63,41 @@ def test_derivatives_are_those_of_differences(first, second):
 
 def test_derivatives_that_leave_rotations_out_are_caught():
     assert meeting.derivatives("box", "box", poses=3, held=True)[0] > 1e-2
+
+
+CURVED = [("ellipsoid", "needle"), ("ball", "needle"), ("ball", "cylinder"), ("ball", "disc")]
+
+
+@pytest.mark.parametrize(("first", "second"), CURVED)
+def test_gaps_of_ellipsoids_cylinders_and_discs(first, second):
+    pytest.importorskip("mujoco")
+    off, beyond, wide = curved.gaps(first, second, poses=60)
+    assert off < 1e-10
+    assert beyond < 1e-10 if wide == 0 else 1e-13
+    assert wide < 5
+    assert curved.depth(first, second, poses=6) < 1e-10
+    assert curved.gaps(first, second, poses=5, wrong=1e-6)[0] > 1e-7, "a micrometre is seen"
+
+
+def test_a_gap_between_ellipsoids_is_proven_by_its_own_normal_and_points():
+    pytest.importorskip("mujoco")
+    assert curved.certificate("ellipsoid", "needle", poses=20) < 1e-13
+
+
+def test_derivatives_between_ellipsoids_are_those_of_differences(monkeypatch):
+    slope, curvature = meeting.derivatives("ellipsoid", "needle", poses=4)
+    assert slope < 1e-6
+    assert curvature < 1e-5
+    found = ellipsoids.normal
+    monkeypatch.setattr(ellipsoids, "normal", lambda *pair: jax.lax.stop_gradient(found(*pair)))
+    assert meeting.derivatives("ellipsoid", "needle", poses=2)[1] > 1e-2, "the normal turns, too"
+
+
+def test_a_gap_between_ellipsoids_that_was_not_found_is_no_number(monkeypatch):
+    monkeypatch.setattr(ellipsoids, "ITERATIONS", 1)
+    pair = meeting.pair(meeting.kinds()["ellipsoid"][0], meeting.kinds()["needle"][0])
+    gaps = jax.jit(lambda q: pair.g_N(0.0, q))(jnp.asarray(meeting.pose(np.random.default_rng(0), 0.4, 0.8)))
+    assert np.isnan(gaps).all()
 
 
 @pytest.mark.parametrize(("first", "second"), [("disc", "polygon"), ("capsule", "box"), ("polygon", "polygon")])
@@ -147,10 +185,30 @@ def test_bodies_on_both_sides_of_a_joint_touch_only_by_name():
     assert Scene(arm, hand, Contact("arm", "hand")).compile()[0].pairs
 
 
-@pytest.mark.parametrize("wrong", [Cylinder(0.1, 0.2), Disc(0.1)])
-def test_a_pair_that_cannot_be_had_is_refused_by_name(wrong):
-    with pytest.raises(SceneError, match=f"'b0', 'b1'.*{type(wrong).__name__} meets planes alone"):
+@pytest.mark.parametrize(("wrong", "said"), [
+    (Cylinder(0.1, 0.2), "a Cylinder meets balls and planes"), (Disc(0.1), "a Disc meets balls and planes"),
+    (Ellipsoid(0.1, 0.2, 0.3), "an Ellipsoid meets ellipsoids, balls and planes"),
+])  # fmt: skip
+def test_a_pair_that_cannot_be_had_is_refused_by_name(wrong, said):
+    with pytest.raises(SceneError, match=f"'b0', 'b1'.*{said}"):
         scene_of(wrong, Box(1.0, 1.0, 1.0)).compile()
+
+
+@pytest.mark.parametrize(("first", "second"), [(Box(0.2, 0.2, 0.2), Ball(0.1)), (Capsule(0.1, 0.5), Capsule(0.1, 0.3))])
+def test_normals_point_to_the_body_that_the_rule_names_first(first, second):
+    for rule, sign in ((Contact("b0", "b1"), -1.0), (Contact("b1", "b0"), 1.0)):  # b1 is at x = 1
+        system, q, u = scene_of(first, second, rule=rule).compile()
+        u = np.where(np.arange(12) == 6, 1.0, u)  # and moves along x
+
+        def seen(q, u, system=system):
+            at = system.tree.poses(0.0, q)
+            here = system.places(at)
+            return here, system.meeting.motion(here, system.tree.velocities(system.tree.twists(0.0, at), u))
+
+        here, motion = jax.tree.map(np.asarray, jax.jit(seen)(jnp.asarray(q), jnp.asarray(u)))
+        near = here.gap < 1.0
+        assert np.all(sign * here.frame[near, 0, 2] > 0.5)
+        assert np.allclose(motion[:, 0], sign * here.frame[:, 0, 0], atol=1e-14), "relative to the other one"
 
 
 def test_a_hole_takes_a_ball_alone():
@@ -205,13 +263,13 @@ def test_pairs_of_files_touch_where_they_are_wanted(tmp_path):
     assert not scene.compile()[0].pairs
     assert any("3 pairs of shapes without a plane" in text for text in scene.ignored)
     scene = loaded(tmp_path, "", "", pairs=True)
-    assert [pair[:2] for pair in scene.compile()[0].pairs] == [("a", "b")]
-    assert sum("do not touch: a Cylinder meets planes alone" in text for text in scene.ignored) == 2
+    assert [pair[:2] for pair in scene.compile()[0].pairs] == [("a", "b"), ("a", "c")]
+    assert sum("do not touch: a Cylinder meets balls and planes" in text for text in scene.ignored) == 1
 
 
 def test_masks_exclusions_and_pairs_of_files_hold(tmp_path):
     assert not loaded(tmp_path, 'contype="0"', "", pairs=True).compile()[0].pairs
-    excluded = '<contact><exclude body1="a" body2="b"/></contact>'
+    excluded = '<contact><exclude body1="a" body2="b"/><exclude body1="a" body2="c"/></contact>'
     assert not loaded(tmp_path, "", excluded, pairs=True).compile()[0].pairs
     named = '<contact><pair geom1="ball" geom2="box" friction="0.7 0.7 0 0 0"/></contact>'
     system = loaded(tmp_path, 'contype="0" conaffinity="0"', named).compile()[0]

@@ -208,6 +208,11 @@ class Dynamics(eqx.Module):
         return self if system is self.system else dataclasses.replace(self, system=system)
 
     @property
+    def holding(self) -> Array | None:
+        """Numbers of what the system holds fixed, where that changes what its contacts are."""
+        return getattr(self.system, "_holding", None)
+
+    @property
     def n_y(self) -> int:
         """Number of multipliers."""
         return self.rows.size

@@ -43,6 +43,7 @@ class Carry(NamedTuple):
     memory: Any
     result: Any
     rows: Array  # residuals of the last step, by solve
+    holding: Any = None  # what the system held fixed in the last step
 
 
 class Row(NamedTuple):
@@ -125,17 +126,21 @@ def first_forces(dynamics: Dynamics, method: Method, memory: Any) -> Any:
 def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
     memory = method.init(dynamics, clock.t0, q, u, clock.dt)
     rows = jnp.zeros((method.n_solves, dynamics.n_y))
-    return Carry(jnp.asarray(0), q, u, memory, RESULTS.successful, rows)
+    return Carry(jnp.asarray(0), q, u, memory, RESULTS.successful, rows, dynamics.holding)
 
 
 def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
     dt = clock.step(c.k)
-    dynamics = dynamics.during(clock.t(c.k), c.q, c.u, dt)
-    out = method.step(dynamics, clock.t(c.k), clock.t(c.k + 1), dt, c.q, c.u, c.memory)
+    t, memory = clock.t(c.k), c.memory
+    dynamics = dynamics.during(t, c.q, c.u, dt)
+    if c.holding is not None:  # a memory of other contacts is none
+        changed = jnp.any(dynamics.holding != c.holding)
+        memory = jax.lax.cond(changed, lambda: method.init(dynamics, t, c.q, c.u, dt), lambda: memory)
+    out = method.step(dynamics, t, clock.t(c.k + 1), dt, c.q, c.u, memory)
     row, how, rows = row_of(dynamics, method, out, dt)
     result = first_failure(c.result, how)
     # A failed step is not taken: whoever looks, or tries again, finds the state before it.
-    after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows)
+    after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows, dynamics.holding)
     stay = c._replace(result=result, rows=rows)
     ok = result == RESULTS.successful
     seen = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.inexact) else a, row)

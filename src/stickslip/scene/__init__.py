@@ -21,6 +21,8 @@ from .joints import Planar as Planar
 from .joints import Slider as Slider
 from .joints import Universal as Universal
 from .joints import Weld as Weld
+from .meshes import HeightField as HeightField
+from .meshes import Mesh as Mesh
 from .scene import Scene as Scene
 from .scene import SceneError as SceneError
 from .shapes import Ball as Ball

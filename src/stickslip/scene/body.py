@@ -8,7 +8,7 @@ import numpy as np
 
 from .joints import Joint
 from .numbers import is_known, library, number, numbers
-from .shapes import Hole, Plane, Shape, check_vector, combined, placed, space
+from .shapes import Hole, Plane, Shape, Surface, check_vector, combined, placed, space
 
 WATER = 1000.0  # kg/m^3: the density of shapes of which nobody said what they weigh
 
@@ -74,6 +74,8 @@ class Body(eqx.Module):
                 shape.check()
             except ValueError as error:
                 raise ValueError(f"{who}, {error}") from None
+            if planar and isinstance(shape, Surface):
+                raise ValueError(f"{who}, {shape}: a planar scene has none; it has Ball, Box, Capsule, Disc, Hull and Plane")
             if planar and getattr(shape, "z", None) is not None and type(shape).__name__ == "Ellipsoid":
                 raise ValueError(f"{who}: a planar scene has no ellipsoids; it has Ball, Box, Capsule, Disc, Hull and Plane")
             if not planar and getattr(shape, "z", 0.0) is None:

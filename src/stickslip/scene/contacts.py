@@ -13,7 +13,7 @@ from .assembly import Assembly, Placed
 from .body import Body
 from .meeting import meeting_of, why_not
 from .numbers import is_known, library, stacked
-from .shapes import Along, Hole, Plane, Shape, placed, towards
+from .shapes import Along, Hole, Plane, Shape, Surface, placed, towards
 from .touch import TIE, Touch, none
 
 
@@ -38,12 +38,21 @@ def slots_of(scene: Any, assembly: Assembly) -> tuple[list[Pair], list[Pair]]:
     every = [(p, shape) for p in assembly.placed.values() for shape in p.body.shapes]
     solids = [(p, s) for p, s in every if not isinstance(s, Plane)]
     planes = [(p, s) for p, s in every if isinstance(s, Plane)]
-    on_planes = [(on, shape, *ground) for ground in planes for on, shape in solids if not isinstance(shape, Hole)]
+    on_planes = [
+        (on, shape, *ground)
+        for ground in planes
+        for on, shape in solids
+        if not isinstance(shape, Hole | Surface) or (isinstance(shape, Surface) and ground[0].link)
+    ]
     met = [(*a, *b) for a, b in itertools.combinations(solids, 2)]
     out = []
     for candidates in (on_planes, met):
         found = [pair for pair in (_ruled(scene.rules, *names) for names in candidates) if pair is not None]
         out.append(sorted(found, key=lambda pair: pair.number))
+    for pair in out[0]:
+        if isinstance(pair.shape, Surface):
+            raise ValueError(f"{pair.rule}: {pair.shape} of {pair.on.body.name!r} on {pair.plane} of"
+                             f" {pair.ground.body.name!r}: a {type(pair.shape).__name__} meets balls alone")  # fmt: skip
     moving = assembly.moving
     meeting = [pair for pair in out[1] if moving[pair.on.link] or moving[pair.ground.link]]
     for pair in meeting:

@@ -1,8 +1,8 @@
 """Corners, edges and faces of a shape, for shapes that meet each other.
 
-Every shape that can meet another one is a *core* (a point, a line, a convex polyhedron; in the plane a polygon) with a
-round skin of some radius: a ball is a point, a capsule a line. Which corners, edges and faces there are never changes; where
-they are follows from the shape's lengths, which may be parameters.
+Most are a *core* (a point, a line, a convex polyhedron; in the plane a polygon) with a round skin of some radius: a ball is
+a point, a capsule a line. Which corners, edges and faces there are never changes; where they are follows from the shape's
+lengths, which may be parameters. Others have formulas of their own: ellipsoids, what is round about an axis, and surfaces.
 """
 
 import functools
@@ -12,10 +12,28 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from .numbers import library, stacked
-from .shapes import Ball, Box, Capsule, Cylinder, Disc, Faces, Hole, Hull, Shape, coloured, faces, placed, space_rows
+from .numbers import library, stacked, vector
+from .shapes import (
+    Ball,
+    Box,
+    Capsule,
+    Cylinder,
+    Disc,
+    Ellipsoid,
+    Faces,
+    Hole,
+    Hull,
+    Shape,
+    Surface,
+    coloured,
+    faces,
+    placed,
+    space_rows,
+    towards,
+)
 
 POINT, LINE, SOLID, ROOM = "point", "line", "solid", "room"  # kinds of cores; a room is a line seen from inside
+ROUND, TURNED, SURFACE = "round", "turned", "surface"  # ellipsoids; cylinders and discs in space; meshes
 
 
 class Topology(NamedTuple):
@@ -89,30 +107,39 @@ class Core(NamedTuple):
     corners: Any
     radius: Any
     kind: str
+    semi: Any = None  # semi-axes; of what is turned the radius, twice, and half the length
+    axes: Any = np.eye(3)  # in which they are given
+    surface: Any = None  # the mesh itself
 
 
-def core_of(shape: Shape, planar: bool) -> Core | None:
-    """None of a shape that meets planes alone."""
+def core_of(shape: Shape, planar: bool) -> Core:  # noqa: PLR0911 (a list of cases)
     if isinstance(shape, Hole):
         return Core(_line(), _ends(shape), shape.radius, ROOM)
     if isinstance(shape, Ball) or (planar and isinstance(shape, Disc | Cylinder)):
-        return Core(_point(), np.zeros((1, 3)), shape.radius, POINT)
+        return Core(_point(), np.zeros((1, 3)), shape.radius, POINT, vector(*[shape.radius] * 3))
+    if isinstance(shape, Ellipsoid):
+        return Core(_point(), np.zeros((1, 3)), 0.0, ROUND, vector(shape.x, shape.y, shape.z))
+    if isinstance(shape, Cylinder | Disc):
+        half = 0.5 * shape.length if isinstance(shape, Cylinder) else 0.0
+        semi = vector(shape.radius, shape.radius, half)
+        return Core(_point(), np.zeros((1, 3)), 0.0, TURNED, semi, towards(shape.direction))
+    if isinstance(shape, Surface):
+        return Core(_point(), np.zeros((1, 3)), 0.0, SURFACE, surface=shape)
     if isinstance(shape, Capsule):
         return Core(_line(), _ends(shape), shape.radius, LINE)
     if isinstance(shape, Box):
         unit = _cube(planar)
         return Core(_of_box(planar), unit * shape.edges, 0.0, SOLID)
-    if isinstance(shape, Hull):
-        found = shape.hull()
-        return Core(_of_hull(found), space_rows(found.vertices), 0.0, SOLID)
-    return None
+    assert isinstance(shape, Hull)
+    found = shape.hull()
+    return Core(_of_hull(found), space_rows(found.vertices), 0.0, SOLID)
 
 
-def in_link(core: Core, on: Any, shape: Shape, planar: bool) -> Any:
-    """Its corners."""
+def in_link(core: Core, on: Any, shape: Shape, planar: bool) -> tuple[Any, Any]:
+    """Its corners, and its axes."""
     x, A = placed(shape, planar)
     x, A = on.x + on.A @ x, on.A @ A
-    return x + core.corners @ A.T
+    return x + core.corners @ A.T, A @ core.axes
 
 
 def features_of(cores: list[tuple[Core, Any]]) -> Features:

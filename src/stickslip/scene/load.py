@@ -18,6 +18,7 @@ from . import elements as el
 from .body import Body
 from .joints import BallJoint, Free, Hinge, Joint, Slider
 from .meeting import why_not
+from .meshes import HeightField
 from .numbers import matrix
 from .scene import Scene, SceneError
 from .shapes import Ball, Box, Capsule, Cylinder, Ellipsoid, Hull, Plane, Shape
@@ -204,6 +205,12 @@ class _Import:
             mesh = m.geom_dataid[g]
             at = m.mesh_vertadr[mesh]
             return Hull(m.mesh_vert[at : at + m.mesh_vertnum[mesh]].astype(float), **look)
+        if kind == kinds.mjGEOM_HFIELD and not self._moves(m.geom_bodyid[g]):
+            field = m.geom_dataid[g]
+            rows, columns, at = m.hfield_nrow[field], m.hfield_ncol[field], m.hfield_adr[field]
+            x, y, top, base = m.hfield_size[field]
+            heights = top * m.hfield_data[at : at + rows * columns].reshape(rows, columns).astype(float)
+            return HeightField(heights, (2.0 * x, 2.0 * y), depth=base + heights.min(), **look)
         self.said.append(f"{self._geom(g)}: {kinds(kind).name.removeprefix('mjGEOM_').lower()} shapes are left out")
         return None
 
@@ -224,7 +231,8 @@ class _Import:
             if pair is None and not self._may_touch(a, b, excluded):
                 continue
             planes = [g for g in (a, b) if m.geom_type[g] == kinds.mjGEOM_PLANE]
-            if len(planes) == 2 or any(m.geom_type[g] in (kinds.mjGEOM_HFIELD, kinds.mjGEOM_SDF) for g in (a, b)):
+            fields = any(m.geom_type[g] == kinds.mjGEOM_HFIELD for g in (a, b))
+            if len(planes) == 2 or (planes and fields) or any(m.geom_type[g] == kinds.mjGEOM_SDF for g in (a, b)):
                 continue
             if planes:
                 out.append(self._rule(b if planes[0] == a else a, planes[0], pair))

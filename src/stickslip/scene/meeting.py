@@ -8,13 +8,17 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .features import LINE, POINT, ROOM, SOLID, Core, core_of, features_of, in_link
-from .near import Balls, Crossings
+from .ellipsoids import Ellipsoids
+from .features import LINE, POINT, ROOM, ROUND, SOLID, SURFACE, TURNED, Core, core_of, features_of, in_link
+from .near import Balls, Crossings, OnTurned, tangents
 from .numbers import stacked
 from .shapes import Shape
 from .solids import Solids
+from .surfaces import OnSurface, features_of_surface
 from .touch import At, relative_motion
 from .tree import Poses, Velocities
+
+LOOKING = Balls | OnSurface  # blocks that look at whole steps
 
 
 class Meeting(eqx.Module):
@@ -23,19 +27,31 @@ class Meeting(eqx.Module):
     blocks: tuple[Any, ...]
     firsts: tuple[int, ...] = eqx.field(static=True)  # of all slots: links, in which normals point
     seconds: tuple[int, ...] = eqx.field(static=True)
+    backward: tuple[bool, ...] = eqx.field(static=True)  # whether blocks see it the other way round
+    planar: bool = eqx.field(static=True)
 
     def at(self, at: Poses) -> At:
         parts = [block.at(at) for block in self.blocks]
-        return parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+        found = parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+        if not any(self.backward):
+            return found
+        turned_ = tangents(-found.frame[:, :, 2], self.planar)
+        return found._replace(frame=jnp.where(np.array(self.backward)[:, None, None], turned_, found.frame))
 
     @property
     def sweeps(self) -> bool:
         """Whether something in it looks at whole steps."""
-        return any(isinstance(block, Balls) and block.on.topology.faces for block in self.blocks)
+        return any(block.sweeps for block in self.blocks if isinstance(block, LOOKING))
+
+    @property
+    def holding(self) -> Any:
+        """What slots on surfaces hold in a step; None where there are none."""
+        parts = [block.holding for block in self.blocks if isinstance(block, OnSurface)]
+        return jnp.concatenate(parts) if parts else None
 
     def during(self, at: Poses, now: Velocities, dt: Any) -> "Meeting":
         """In a step that begins like this."""
-        blocks = tuple(b.during(at, now, dt) if isinstance(b, Balls) else b for b in self.blocks)
+        blocks = tuple(b.during(at, now, dt) if isinstance(b, LOOKING) else b for b in self.blocks)
         return dataclasses.replace(self, blocks=blocks)
 
     def motion(self, here: At, now: Velocities) -> Any:
@@ -52,6 +68,7 @@ class Side(NamedTuple):
 
     core: Core
     corners: Any  # in its link
+    axes: Any
     link: int
 
 
@@ -69,22 +86,28 @@ def sides_of(pair: Any, planar: bool) -> tuple[Side, Side]:
     found = []
     for on, shape in ((pair.on, pair.shape), (pair.ground, pair.plane)):
         core = core_of(shape, planar)
-        assert core is not None
-        found.append(Side(core, in_link(core, on, shape, planar), on.link))
+        found.append(Side(core, *in_link(core, on, shape, planar), on.link))
     return found[0], found[1]
+
+
+# kinds that do not meet everything: whom they meet, and how that is said
+COMPANY = {
+    ROUND: ((ROUND, POINT), "ellipsoids, balls and planes"),
+    TURNED: ((POINT,), "balls and planes"),
+    SURFACE: ((POINT,), "balls alone"),
+}
 
 
 def why_not(a: Shape, b: Shape, planar: bool) -> str:
     """Why two shapes cannot meet; empty if they can."""
-    cores = [core_of(shape, planar) for shape in (a, b)]
-    for shape, core in zip((a, b), cores, strict=True):
-        if core is None:
-            what = type(shape).__name__
-            known = "balls, capsules, boxes and hulls"
-            return f"a {what} meets planes alone; shapes that meet each other are {known}, in the plane discs, too"
-    kinds = sorted(core.kind for core in cores if core is not None)
-    if ROOM in kinds and kinds != [POINT, ROOM]:
+    kinds = [core_of(shape, planar).kind for shape in (a, b)]
+    if ROOM in kinds and sorted(kinds) != [POINT, ROOM]:
         return "what is in a hole is a Ball or a Disc"
+    for shape, kind, other in zip((a, b), kinds, kinds[::-1], strict=True):
+        company, words = COMPANY.get(kind, ((other,), ""))
+        if other not in company:
+            what = type(shape).__name__
+            return f"{'an' if what[0] in 'AEIO' else 'a'} {what} meets {words}"
     return ""
 
 
@@ -94,19 +117,23 @@ def meeting_of(pairs: list[Any], planar: bool) -> tuple[Any, list[tuple[int, int
     tables: dict[Any, list[Part]] = {}
     for k, (a, b) in enumerate(sides):
         for key, part in _parts(k, a, b, planar):
-            tables.setdefault((*key, part.first.core.topology, part.second.core.topology), []).append(part)
-    blocks, firsts, seconds, owners = [], [], [], []
+            same = part.first.core.topology, part.second.core.topology, id(part.second.core.surface)
+            tables.setdefault((*key, *same), []).append(part)
+    blocks, firsts, seconds, backward, owners = [], [], [], [], []
     counts = [0] * len(pairs)
     for key, parts in tables.items():
         block, many = _MADE[key[0]](parts, planar)
         blocks.append(block)
         for part in parts:
             for _ in range(many):
-                firsts.append(part.first.link)
-                seconds.append(part.second.link)
+                links = part.first.link, part.second.link
+                firsts.append(links[0 if part.forward else 1])
+                seconds.append(links[1 if part.forward else 0])
+                backward.append(not part.forward)
                 owners.append((part.pair, counts[part.pair]))
                 counts[part.pair] += 1
-    return (Meeting(tuple(blocks), tuple(firsts), tuple(seconds)) if blocks else None), owners
+    links_of_slots = tuple(firsts), tuple(seconds), tuple(backward)
+    return (Meeting(tuple(blocks), *links_of_slots, planar) if blocks else None), owners
 
 
 def _parts(k: int, a: Side, b: Side, planar: bool) -> Iterator[tuple[tuple[Any, ...], Part]]:
@@ -118,6 +145,11 @@ def _parts(k: int, a: Side, b: Side, planar: bool) -> Iterator[tuple[tuple[Any, 
         first, second = (a, b) if kinds[1] == ROOM else (b, a)
         yield ("in a room",), Part(k, first, second, first is a, 0)
         return
+    for name, kind in (("ellipsoids", ROUND), ("on turned", TURNED), ("on a surface", SURFACE)):
+        if kind in kinds:
+            first, second = (a, b) if kinds[1] == kind else (b, a)
+            yield (name,), Part(k, first, second, first is a, 0)
+            return
     for first, second in ((a, b), (b, a)):
         if first.core.kind == SOLID or (first.core.kind == POINT and second.core.kind == POINT and first is b):
             continue
@@ -149,6 +181,35 @@ def _solids(parts: list[Part], planar: bool) -> tuple[Any, int]:
     return block, block.slots
 
 
+def _ellipsoids(parts: list[Part], planar: bool) -> tuple[Any, int]:
+    sides = [[p.first for p in parts], [p.second for p in parts]]
+    at_Q, at_P = (stacked([side.corners[0] for side in own], (3,)) for own in sides)
+    turn_Q, turn_P = (stacked([side.axes for side in own], (3, 3)) for own in sides)
+    semi_Q, semi_P = (stacked([side.core.semi for side in own], (3,)) for own in sides)
+    return Ellipsoids(at_Q, at_P, turn_Q, turn_P, semi_Q, semi_P, *_links(parts)), 1
+
+
+def _on_turned(parts: list[Part], planar: bool) -> tuple[Any, int]:
+    semi = stacked([p.second.core.semi for p in parts], (3,))
+    return OnTurned(*_centres(parts), *_places(parts), semi, *_links(parts)), 1
+
+
+def _on_surface(parts: list[Part], planar: bool) -> tuple[Any, int]:
+    shape = parts[0].second.core.surface
+    on = features_of_surface(shape)
+    return OnSurface(*_centres(parts), *_places(parts), on, shape.contacts, *_links(parts)), shape.contacts
+
+
+def _centres(parts: list[Part]) -> tuple[Any, Any]:
+    """Of balls, and their radii."""
+    return stacked([p.first.corners[0] for p in parts], (3,)), stacked([p.first.core.radius for p in parts], ())
+
+
+def _places(parts: list[Part]) -> tuple[Any, Any]:
+    """Of what they meet."""
+    return stacked([p.second.corners[0] for p in parts], (3,)), stacked([p.second.axes for p in parts], (3, 3))
+
+
 def _features(parts: list[Part]) -> tuple[Any, Any]:
     firsts, seconds = ([(side.core, side.corners) for side in sides]
                        for sides in ([p.first for p in parts], [p.second for p in parts]))  # fmt: skip
@@ -164,4 +225,7 @@ _MADE: dict[str, Callable[[list[Part], bool], tuple[Any, int]]] = {
     "balls": _balls,
     "in a room": lambda parts, planar: _balls(parts, planar, inside=True),
     "crossings": _crossings,
+    "ellipsoids": _ellipsoids,
+    "on turned": _on_turned,
+    "on a surface": _on_surface,
 }

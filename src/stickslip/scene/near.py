@@ -9,7 +9,10 @@ Features are chosen for the poses as they are, without derivatives; then the gap
 
 The distance of two lines of some length is the smallest of those of their ends and that of the lines where they cross,
 so all pairs of balls, capsules and polyhedra with balls and capsules are lists of these. A ball in a room has
-g = R_room - R - |r|.
+g = R_room - R - |r|. On a cylinder or a disc of radius a and half length l, which it sees at a distance rho from the axis
+and at a height z, it has
+
+    side    g = rho - a - R            face   g = |z| - l - R            rim    g = |(rho - a, |z| - l)| - R
 """
 
 import dataclasses
@@ -23,7 +26,7 @@ from jaxtyping import Array, Float
 
 from .features import Features
 from .touch import At
-from .tree import Poses, Velocities, back, cross, turned
+from .tree import Poses, Velocities, back, cross, times, turned
 
 AWAY = 1.0  # of the size of a pair: the gap of a slot that has no feature
 FAR = 1e30  # beside any length
@@ -124,9 +127,13 @@ class Balls(eqx.Module):
             return At(self.radius - height, centre + self._reach() * normal, tangents(-normal, self.planar))
         return At(height - self.radius, centre - self._reach() * normal, tangents(normal, self.planar))
 
+    @property
+    def sweeps(self) -> bool:
+        return bool(self.on.topology.faces)
+
     def during(self, at: Poses, now: Velocities, dt: Any) -> "Balls":
         """The same in a step that begins like this, as straight ways tell."""
-        if not self.on.topology.faces:
+        if not self.sweeps:
             return self
         i, j = np.array(self.links), np.array(self.others)
         centre = at.x[i] + turned(at.A[i], jnp.asarray(self.points))
@@ -206,6 +213,39 @@ def beyond(points: Array, polygons: Array, normals: Array, flat: bool) -> Array:
     size = length(out)
     away = dot((over(out, size[..., None]))[..., None, :, :], points[..., :, None, :] - polygons[..., None, :, :])
     return jnp.where((size > 0.0)[..., None, :], away, -FAR)
+
+
+class OnTurned(eqx.Module):
+    """Balls on cylinders and discs in space: on the side, a face, or the rim."""
+
+    points: Float[Array, "n 3"]
+    radius: Float[Array, " n"]
+    on_at: Float[Array, "n 3"]
+    on_axes: Float[Array, "n 3 3"]  # the third one is that of the cylinder
+    semi: Float[Array, "n 3"]  # its radius, twice, and half its length
+    links: tuple[int, ...] = eqx.field(static=True)
+    others: tuple[int, ...] = eqx.field(static=True)
+
+    def at(self, at: Poses) -> At:
+        i, j = np.array(self.links), np.array(self.others)
+        centre = at.x[i] + turned(at.A[i], jnp.asarray(self.points))
+        A = times(at.A[j], jnp.asarray(self.on_axes))
+        x = back(A, centre - at.x[j] - turned(at.A[j], jnp.asarray(self.on_at)))
+        flat = x * np.array([1.0, 1.0, 0.0])
+        rho, z = length(flat), x[:, 2]
+        outwards = jnp.where((rho > 0.0)[:, None], over(flat, rho[:, None]), np.array([1.0, 0.0, 0.0]))
+        upwards = jnp.where(jax.lax.stop_gradient(z) < 0.0, -1.0, 1.0)
+        beside, above = rho - self.semi[:, 0], upwards * z - self.semi[:, 2]
+        held_beside, held_above = jax.lax.stop_gradient((beside, above))
+        rim = (held_beside > 0.0) & (held_above > 0.0)
+        side = ~rim & (held_beside > held_above)
+        from_rim = beside[:, None] * outwards + (upwards * above)[:, None] * np.array([0.0, 0.0, 1.0])
+        far = length(jnp.where(rim[:, None], from_rim, 0.0))
+        height = jnp.where(rim, far, jnp.where(side, beside, above))
+        face = upwards[:, None] * np.array([0.0, 0.0, 1.0])
+        normal = jnp.where(rim[:, None], over(from_rim, far[:, None]), jnp.where(side[:, None], outwards, face))
+        normal = turned(A, normal)
+        return At(height - self.radius, centre - jnp.asarray(self.radius)[:, None] * normal, tangents(normal, False))
 
 
 class Crossings(eqx.Module):
@@ -290,7 +330,3 @@ class Crossings(eqx.Module):
             jnp.where(there[:, None], touching, fallback[0]),
             jnp.where((there & (length(normal) > 0.0))[:, None], normal, jnp.broadcast_to(up, normal.shape)),
         )
-
-
-def slots_a_pair(block: Any) -> int:
-    return 1 if isinstance(block, Balls) else 2

@@ -14,7 +14,7 @@ from ..animation import Animation, Page, _facts, lines_of
 from ..overview import resting_force
 from ..shapes import _grid, circle
 from .numbers import is_known, matrix, quaternion
-from .shapes import Along, Ball, Box, Capsule, Cylinder, Disc, Ellipsoid, Hole, Hull, Plane, Shape, placed, towards
+from .shapes import Along, Ball, Box, Capsule, Cylinder, Disc, Ellipsoid, Hole, Hull, Plane, Shape, Surface, placed, towards
 
 PALETTE = ("#7d9cb8", "#c99a5b", "#8fae7e", "#b8839a", "#7fb0aa", "#a79bc4", "#c2b280")
 RINGS, SECTORS = 12, 24
@@ -71,6 +71,8 @@ def mesh(shape: Shape, planar: bool) -> tuple[np.ndarray, np.ndarray]:
         return _closed(0.5 * np.asarray(shape.edges) * signs)
     if isinstance(shape, Hull):
         return shape.hull().vertices, shape.hull().simplices
+    if isinstance(shape, Surface):
+        return shape.triangles()
     if isinstance(shape, Ball | Ellipsoid):
         size = np.full(3, shape.radius) if isinstance(shape, Ball) else np.array([shape.x, shape.y, shape.z])
         vertices, triangles = _revolved(_arc(-math.pi / 2, math.pi / 2))

@@ -16,7 +16,7 @@ from .compile import system_of
 from .contacts import matches
 from .joints import Free, Joint
 from .numbers import is_known, numbers
-from .shapes import Plane, check_vector, space
+from .shapes import Plane, Surface, check_vector, space
 
 EARTH = 9.81
 RULES = (el.Contact, el.NoContact)
@@ -300,6 +300,15 @@ def _check_tree(scene: Scene) -> None:
             )
         before.add(body.name)
         _check_hanging(body, who)
+    still = {"world"}
+    for body in scene.bodies:
+        if not (is_free(body) or body.joint or body.motion is not None) and (body.parent or "world") in still:
+            still.add(body.name)
+        surface = next((s for s in body.shapes if isinstance(s, Surface)), None)
+        if surface is not None and body.name not in still:
+            raise ValueError(
+                f"body {body.name!r}, {surface}: a {type(surface).__name__} is that of a body that stands still: fixed=True"
+            )
     planes = [(b, s) for b in scene.bodies for s in b.shapes if isinstance(s, Plane)]
     for body, plane in planes:
         if is_free(body) and body.mass is None:

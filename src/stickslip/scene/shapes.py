@@ -256,6 +256,14 @@ class Hole(Along):
             raise ValueError(f"{self}: length must not be negative, got {self.length}")
 
 
+class Surface(Shape):
+    """What stands still and meets balls alone: `meshes`."""
+
+    def triangles(self) -> tuple[np.ndarray, np.ndarray]:
+        """Points, and the numbers of three for each triangle."""
+        raise NotImplementedError
+
+
 class Plane(Shape):
     """A half space below a plane through ``at``, with ``normal`` outwards. ``speed``: of a belt on it, in m/s."""
 

@@ -243,7 +243,3 @@ def _slotted(
 
 def _polygon(face: Array, seen: Seen) -> Array:
     return jnp.sum(jnp.where(face[:, :, None, None], seen.polygons, 0.0), axis=1)
-
-
-def slots_a_pair(block: Any) -> int:
-    return block.slots

@@ -145,6 +145,10 @@ class SceneSystem(System):
         now = self.tree.velocities(self.tree.twists(t, at), u)
         return dataclasses.replace(self, meeting=self.meeting.during(at, now, dt))
 
+    @property
+    def _holding(self) -> Any:
+        return None if self.meeting is None else self.meeting.holding
+
     def _motion(self, at: Poses, now: Velocities):
         parts = [part.motion(part.at(at), now) for part in self._touching]
         return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
