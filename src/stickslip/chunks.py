@@ -18,6 +18,7 @@ from .validate import check_start
 
 CHUNK_SECONDS = 0.5
 MOMENT = 5.0  # seconds within which a second Ctrl-C ends the script
+_sizes: dict[Any, int] = {}  # of chunks, by kind of run: each costs Python a moment, in which other threads wait for it
 
 
 class Run(NamedTuple):
@@ -53,7 +54,7 @@ def in_chunks(
         ahead.wait()
     chunks: list[Any] = []
     rest: Any = None  # rows of a group that is not complete
-    size, result = CHUNK, state.result
+    size, result = _sizes.get(run.kind, CHUNK), state.result
     try:
         while not run.finished(state) and succeeded(result):
             began = time.perf_counter()
@@ -75,7 +76,7 @@ def in_chunks(
                 state = state._replace(result=result)
             elif made and chunks[1:]:  # the first chunk's time is compilation
                 pace = (time.perf_counter() - began) / made
-                size = max(1, min(run.longest, int(CHUNK_SECONDS / pace)))
+                size = _sizes[run.kind] = max(1, min(run.longest, int(CHUNK_SECONDS / pace)))
     except KeyboardInterrupt:
         if not chunks or _twice():
             raise  # nothing to keep, or somebody means it
