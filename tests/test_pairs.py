@@ -8,6 +8,7 @@ import pytest
 import curved
 import meeting
 import motion
+import stickslip as ss
 from stickslip.linalg import eliminate
 from stickslip.scene import (
     Ball,
@@ -28,6 +29,7 @@ from stickslip.scene import (
     SceneSystem,
     ellipsoids,
 )  # fmt: skip
+from stickslip.solvers import problem
 
 SOME = [("ball", "capsule"), ("ball", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box"), ("hull", "hull")]
 names = pytest.mark.parametrize(("first", "second"), SOME)
@@ -293,12 +295,12 @@ def test_a_hull_that_is_a_box_is_a_box():
 @pytest.mark.parametrize("method", ["rattle", "moreau"])
 def test_a_bullet_does_not_pass_a_thin_wall(method):
     sol = motion.bullet(method=method)
-    assert sol["bullet"].position[:, 0].max() < (-2.5e-3 + 1e-9 if method == "rattle" else 0.1)
+    assert sol["thrown"].position[:, 0].max() < (-2.5e-3 + 1e-9 if method == "rattle" else 0.1)
     assert sol.u[-1, 0] == pytest.approx(-20.0, abs=1e-9)
 
 
 def test_a_bullet_beside_the_wall_is_not_touched():
-    assert motion.bullet(beside=1e-3)["bullet", "wall"].P_N.sum() == 0.0
+    assert motion.bullet(beside=1e-3)["thrown", "wall"].P_N.sum() == 0.0
 
 
 def test_a_bullet_passes_where_nobody_looks_at_whole_steps(monkeypatch):
@@ -309,12 +311,43 @@ def test_a_bullet_passes_where_nobody_looks_at_whole_steps(monkeypatch):
     assert sol.u[-1, 0] == 100.0
 
 
+@pytest.mark.parametrize(("first", "second"), [("box", "box"), ("capsule", "box"), ("capsule", "capsule")])
+def test_what_hits_within_a_step_is_stopped_and_what_passes_beside_is_not(first, second):
+    pytest.importorskip("mujoco")
+    missed, held, hits, beside = motion.swept(first, second, ways=60)
+    assert missed == held == 0
+    assert min(hits, beside) > 5
+
+
+def test_who_looks_at_the_end_alone_stops_nothing():
+    pytest.importorskip("mujoco")
+    missed, _, hits, _ = motion.swept("box", "box", ways=20, blind=True)
+    assert missed == hits > 3
+
+
 def test_a_ball_leaves_a_tables_edge_where_it_must():
     exact = (2.0 + 0.3**2 / (9.81 * 0.1)) / 3.0
     assert motion.over_the_edge(2e-3, speed=0.3) == pytest.approx(exact, abs=6e-3)
 
 
 # ---- many contacts that share a load
+def test_a_stack_stands_on_all_of_its_corners():
+    sol = motion.stack(planar=True).simulate("rattle", t1=0.05, dt=1e-3)  # 76 rows
+    assert np.abs(sol.q - sol.q[0]).max() < 1e-14
+    assert sol.stats.newton_iterations.max() <= 1
+    for below in range(9):
+        weight = (9 - below) * 9.81e-3
+        assert np.sort(sol[f"box{below + 1}", f"box{below}"].P_N[-1])[-2:] == pytest.approx(weight / 2, rel=1e-9)
+
+
+def test_round_off_opens_corners_of_a_stack_where_touching_is_not_closed(monkeypatch):
+    monkeypatch.setattr(problem, "TOUCHING", 0.0)
+    jax.clear_caches()  # the same scene, another program
+    sol = motion.stack(planar=True).simulate("rattle", t1=0.01, dt=1e-3, throw=False)
+    jax.clear_caches()
+    assert sol.result != ss.RESULTS.successful or sol.stats.newton_iterations.max() > 1
+
+
 def test_a_singular_system_of_many_unknowns_has_its_smallest_solution():
     random = np.random.default_rng(0)
     W = random.standard_normal((40, 80))

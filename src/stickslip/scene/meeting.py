@@ -18,7 +18,7 @@ from .surfaces import OnSurface, features_of_surface
 from .touch import At, relative_motion
 from .tree import Poses, Velocities
 
-LOOKING = Balls | OnSurface  # blocks that look at whole steps
+LOOKING = Balls | Crossings | Solids | OnSurface  # blocks that look at whole steps
 
 
 class Meeting(eqx.Module):
@@ -41,7 +41,7 @@ class Meeting(eqx.Module):
     @property
     def sweeps(self) -> bool:
         """Whether something in it looks at whole steps."""
-        return any(block.sweeps for block in self.blocks if isinstance(block, LOOKING))
+        return any(isinstance(block, LOOKING) for block in self.blocks)
 
     @property
     def holding(self) -> Any:

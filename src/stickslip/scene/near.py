@@ -80,21 +80,30 @@ class Choice(NamedTuple):
     flat: Array
 
 
+DEEP = 1e-2  # of a ball's radius: how far it must reach into what it passes by
+
+
 class Swept(NamedTuple):
-    """Of a step: balls whose centre would pass through a face, and the face that they enter by."""
+    """Of a step: balls that would come out behind what they touch first, or beside it, a point of it, the normal there."""
 
     through: Array
     at: Array
     normal: Array
 
 
-SAMPLES = 16  # of the way of a ball where it may touch: is it beside an edge, or on it?
+def entering(r: Array, way: Array, radius: Array) -> Array:
+    """When |r + share way| first is a radius: zero where it is less already and falls, `FAR` where it never is."""
+    a, b, c = dot(way, way), dot(r, way), dot(r, r) - radius**2
+    inside = b * b - a * c
+    share = over(-b - jnp.sqrt(jnp.maximum(inside, 0.0)), a)
+    return jnp.where((b < 0.0) & (inside > 0.0), jnp.maximum(share, 0.0), FAR)
 
 
 class Balls(eqx.Module):
     """Balls about points of bodies, on the nearest features of others.
 
-    A ball that is so fast that its centre would come out behind a face within a step meets that face in this step.
+    A ball that is so fast that its centre would come out behind what it touches first (a face, an edge, a corner) meets the
+    plane that touches both there, in this step.
     """
 
     points: Float[Array, "n 3"]
@@ -119,50 +128,59 @@ class Balls(eqx.Module):
         along = feature.axis * dot(feature.axis, r)[:, None]
         r = jnp.where(feature.flat[:, None], along, r - along)
         far = length(r)
-        # on a face the gap is linear, and negative behind it
-        height = jnp.where(feature.flat, dot(feature.axis, r), far)
+        height = self._distance(feature, x)
         normal = jnp.where(feature.flat[:, None], feature.axis, over(r, far[:, None]))
         normal = turned(at.A[j], normal)
         if self.inside:
             return At(self.radius - height, centre + self._reach() * normal, tangents(-normal, self.planar))
         return At(height - self.radius, centre - self._reach() * normal, tangents(normal, self.planar))
 
-    @property
-    def sweeps(self) -> bool:
-        return bool(self.on.topology.faces)
+    def _distance(self, feature: Choice, x: Array) -> Array:
+        """Of centres; on a face it is linear, and negative behind it."""
+        r = x - feature.at
+        height = dot(feature.axis, r)
+        return jnp.where(feature.flat, height, length(r - feature.axis * height[:, None]))
 
     def during(self, at: Poses, now: Velocities, dt: Any) -> "Balls":
         """The same in a step that begins like this, as straight ways tell."""
-        if not self.sweeps:
+        if self.inside:
             return self
         i, j = np.array(self.links), np.array(self.others)
         centre = at.x[i] + turned(at.A[i], jnp.asarray(self.points))
         x = back(at.A[j], centre - at.x[j])
         way = dt * back(at.A[j], now.at(i, centre) - now.at(j, centre))
-        x, way = jax.lax.stop_gradient((x, way))
-        n, corners = jnp.asarray(self.on.normals), jnp.asarray(self.on.polygons)[:, :, 0]
-        height = dot(n, x[:, None] - corners) - self.radius[:, None]
-        rate = dot(n, way[:, None])
-        enters, leaves = rate < 0.0, rate > 0.0
-        share = over(-height, rate)
-        start = jnp.max(jnp.where(enters, share, -FAR), axis=1)
-        end = jnp.minimum(jnp.min(jnp.where(leaves, share, FAR), axis=1), 1.0)
-        never = jnp.any((rate == 0.0) & (height > 0.0), axis=1)
-        face = first_smallest(-jnp.where(enters, share, -FAR))
-        behind = jnp.any(face & (height + rate < -self.radius[:, None]), axis=1)
-        ahead = jnp.any(face & (height >= -self.radius[:, None]), axis=1)  # it begins before the face
-        shares = start + (end - start) * np.linspace(0.0, 1.0, SAMPLES)[:, None]
+        share, foot, n = self._first_touch(*jax.lax.stop_gradient((x, way)))
+        feature = self._nearest(jax.lax.stop_gradient(x + way))
+        height = dot(n, x + way - foot)
+        grazes = (height < (1.0 - DEEP) * self.radius) & (self._distance(feature, x + way) > self.radius)
+        through = (share <= 1.0) & ((height < 0.0) | grazes)
+        return dataclasses.replace(self, swept=jax.lax.stop_gradient(Swept(through, foot, n)))
 
-        def distance(share: Array) -> Array:
-            there = x + share[:, None] * way
-            feature = self._nearest(there)
-            r = there - feature.at
-            along = feature.axis * dot(feature.axis, r)[:, None]
-            return jnp.where(feature.flat, dot(feature.axis, r), length(r - along))
-
-        touches = jnp.min(jax.lax.map(distance, shares), axis=0) <= self.radius
-        through = ~never & (start < end) & behind & ahead & touches
-        return dataclasses.replace(self, swept=Swept(through, picked(face, corners), picked(face, n)))
+    def _first_touch(self, x: Array, way: Array) -> tuple[Array, Array, Array]:
+        """When the ball first touches, as a share of its way (`FAR`: never), the point that it touches, and the normal."""
+        on, R, x, way = self.on, self.radius[:, None], x[:, None], way[:, None]
+        corners = jnp.asarray(on.corners)
+        shares, feet = [entering(x - corners, way, R)], [corners]
+        if on.topology.edges:
+            e, origin = jnp.asarray(on.edge_direction), jnp.asarray(on.edge_at)
+            r = x - origin
+            share = entering(r - e * dot(e, r)[..., None], way - e * dot(e, way)[..., None], R)
+            s = dot(e, r + share[..., None] * way)
+            shares.append(jnp.where((s > 0.0) & (s < on.edge_length), share, FAR))
+            feet.append(origin + e * s[..., None])
+        if on.topology.faces:
+            n, polygons = jnp.asarray(on.normals), jnp.asarray(on.polygons)
+            height, rate = dot(n, x - polygons[:, :, 0]), dot(n, way)
+            share = jnp.where((height > 0.0) & (rate < 0.0), jnp.maximum(over(R - height, rate), 0.0), FAR)
+            there = x + share[..., None] * way
+            within = jnp.max(beyond(there[:, :, None], polygons, n, on.topology.flat)[..., 0, :], axis=-1) <= 0.0
+            shares.append(jnp.where(within, share, FAR))
+            feet.append(there - n * dot(n, there - polygons[:, :, 0])[..., None])
+        every = jnp.concatenate(shares[::-1], axis=1)
+        first = first_smallest(every)
+        share, foot = jnp.min(every, axis=1), picked(first, jnp.concatenate(feet[::-1], axis=1))
+        r = x[:, 0] + share[:, None] * way[:, 0] - foot
+        return share, foot, over(r, length(r)[:, None])
 
     def _reach(self) -> Array:
         """From the centre to where it touches."""
@@ -248,10 +266,23 @@ class OnTurned(eqx.Module):
         return At(height - self.radius, centre - jnp.asarray(self.radius)[:, None] * normal, tangents(normal, False))
 
 
+class Crossed(NamedTuple):
+    """Of a step, of each half: lines that would pass through an edge or a corner.
+
+    Which one (flags of edges, then corners), on which side of the edge they begin, and the normal at the corner.
+    """
+
+    through: Array
+    feature: Array
+    way: Array
+    normal: Array
+
+
 class Crossings(eqx.Module):
     """Lines with a skin, on edges that their insides cross, and on corners beside their insides.
 
-    Two slots a pair, one for each half of the line: a bar across two edges rests on both.
+    Two slots a pair, one for each half of the line: a bar across two edges rests on both. A line that is so fast that its
+    axis would come out behind an edge or a corner meets it in this step.
     """
 
     lines: Features
@@ -260,39 +291,89 @@ class Crossings(eqx.Module):
     planar: bool = eqx.field(static=True)
     links: tuple[int, ...] = eqx.field(static=True)
     others: tuple[int, ...] = eqx.field(static=True)
+    swept: tuple[Crossed, ...] | None = None
 
     def at(self, at: Poses) -> At:
-        i, j = np.array(self.links), np.array(self.others)
-        # the line as the other body sees it
-        A = jnp.sum(at.A[j][:, :, :, None] * at.A[i][:, :, None, :], axis=1)
-        a = back(at.A[j], at.x[i] - at.x[j] + turned(at.A[i], jnp.asarray(self.lines.corners)[:, 0]))
-        d = turned(A, jnp.asarray(self.lines.edge_direction)[:, 0])
+        j = np.array(self.others)
+        a, d = self._seen(at)
         both = [self._half(a, d, half) for half in (0, 1)]
         gap, point, normal = (jnp.stack(parts, axis=1).reshape(-1, *parts[0].shape[1:]) for parts in zip(*both, strict=True))
         j = np.repeat(j, 2)
         return At(gap, at.x[j] + turned(at.A[j], point), tangents(turned(at.A[j], normal), self.planar))
+
+    def during(self, at: Poses, now: Velocities, dt: Any) -> "Crossings":
+        """The same in a step that begins like this, as straight ways tell."""
+        if self.planar or not self.on.topology.edges:
+            return self
+        i, j = np.array(self.links), np.array(self.others)
+        a, d = self._seen(at)
+        middle = at.x[j] + turned(at.A[j], a + 0.5 * d * jnp.asarray(self.lines.edge_length))
+        way = dt * back(at.A[j], now.at(i, middle) - now.at(j, middle))
+        a, d, way = jax.lax.stop_gradient((a, d, way[:, None]))
+        r, radius = a[:, None] - self.on.edge_at, (jnp.asarray(self.lines.radius) + self.on.radius)[:, None]
+        swept = []
+        for half in (0, 1):
+            height, side, _ = self._crossing(r, d, half)
+            rate = self._crossing(r + way, d, half)[0] - height
+            share = jnp.where(side * rate < 0.0, jnp.maximum(over(side * radius - height, rate), 0.0), FAR)
+            crosses = self._crossing(r + share[..., None] * way, d, half)[2]
+            shares, behind, sides = [jnp.where(crosses, share, FAR)], [side * (height + rate) < 0.0], [side]
+            normal = jnp.zeros_like(d)
+            if self.corners:
+                x = a[:, None] - jnp.asarray(self.on.corners)
+                off, along = (v - d[:, None] * dot(v, d[:, None])[..., None] for v in (x, way))
+                share = entering(off, along, radius)
+                low, high = self._span(half)
+                s = -dot(x + share[..., None] * way, d[:, None])
+                shares.append(jnp.where((s >= low[:, None]) & (s < high[:, None]), share, FAR))
+                touching = off + share[..., None] * along
+                behind.append(dot(touching, off + along) < 0.0)
+                sides.append(jnp.ones_like(share))
+                normal = picked(first_smallest(shares[1]), over(touching, length(touching)[..., None]))
+            every = jnp.concatenate(shares, axis=1)
+            feature = first_smallest(every)
+            through = (jnp.min(every, axis=1) <= 1.0) & jnp.any(feature & jnp.concatenate(behind, axis=1), axis=1)
+            side = jnp.sum(jnp.where(feature, jnp.concatenate(sides, axis=1), 0.0), axis=1)
+            swept.append(Crossed(through, feature, side, normal))
+        return dataclasses.replace(self, swept=tuple(swept))
+
+    def _seen(self, at: Poses) -> tuple[Array, Array]:
+        """An end and the direction of each line as the other body sees them."""
+        i, j = np.array(self.links), np.array(self.others)
+        A = jnp.sum(at.A[j][:, :, :, None] * at.A[i][:, :, None, :], axis=1)
+        a = back(at.A[j], at.x[i] - at.x[j] + turned(at.A[i], jnp.asarray(self.lines.corners)[:, 0]))
+        return a, turned(A, jnp.asarray(self.lines.edge_direction)[:, 0])
+
+    def _span(self, half: int) -> tuple[Array, Array]:
+        total = jnp.asarray(self.lines.edge_length)[:, 0]
+        return (0.0 * total, 0.5 * total) if half == 0 else (0.5 * total, total)
+
+    def _crossing(self, r: Array, d: Array, half: int) -> tuple[Array, Array, Array]:
+        """Of lines and edges, r from an edge's point to the line's: distance with a sign, this sign, whether they cross."""
+        low, high = self._span(half)
+        e = jnp.asarray(self.on.edge_direction)
+        c = cross(d[:, None], e)
+        square = dot(c, c)
+        s, t = (over(dot(cross(v, r), c), square) for v in (e, d[:, None]))
+        crosses = (s >= low[:, None]) & (s < high[:, None]) & (t > 0.0) & (t < self.on.edge_length) & (square > 1e-12)
+        height = over(dot(c, r), jnp.sqrt(square))
+        way = jnp.where(height < 0.0, -1.0, 1.0)
+        # nothing of the other shape reaches beyond the edge towards the line: else the edge is on its far side
+        corners = dot(c[:, :, None], jnp.asarray(self.on.corners)[:, None] - self.on.edge_at[:, :, None])
+        reach = jnp.max(corners * way[..., None], axis=2)
+        return height, way, crosses & (reach <= 1e-9 * jnp.sqrt(square) * jnp.asarray(self.on.size)[:, None])
 
     def _half(self, a: Array, d: Array, half: int) -> tuple[Array, Array, Array]:
         """Gap, point and normal, in the other body."""
         known = self.on.topology
         fixed_a, fixed_d = jax.lax.stop_gradient((a, d))
         total = jnp.asarray(self.lines.edge_length)[:, 0]
-        low, high = (0.0 * total, 0.5 * total) if half == 0 else (0.5 * total, total)
+        low, high = self._span(half)
         at, axes, ways, scores = [], [], [], []
         if known.edges and not self.planar:
-            e, r = jnp.asarray(self.on.edge_direction), fixed_a[:, None] - self.on.edge_at
-            c = cross(fixed_d[:, None], e)
-            square = dot(c, c)
-            s, t = (over(dot(cross(v, r), c), square) for v in (e, fixed_d[:, None]))
-            crosses = (s >= low[:, None]) & (s < high[:, None]) & (t > 0.0) & (t < self.on.edge_length) & (square > 1e-12)
-            height = over(dot(c, r), jnp.sqrt(square))
-            way = jnp.where(height < 0.0, -1.0, 1.0)
-            # nothing of the other shape reaches beyond the edge towards the line: else the edge is on its far side
-            corners = dot(c[:, :, None], jnp.asarray(self.on.corners)[:, None] - self.on.edge_at[:, :, None])
-            reach = jnp.max(corners * way[..., None], axis=2)
-            crosses &= reach <= 1e-9 * jnp.sqrt(square) * jnp.asarray(self.on.size)[:, None]
+            height, way, crosses = self._crossing(fixed_a[:, None] - self.on.edge_at, fixed_d, half)
             at.append(jnp.asarray(self.on.edge_at))
-            axes.append(e)
+            axes.append(jnp.asarray(self.on.edge_direction))
             ways.append(way)
             scores.append(jnp.where(crosses, way * height, FAR))
         if self.corners:
@@ -307,11 +388,17 @@ class Crossings(eqx.Module):
         at_, axes_, ways_, scores_ = (jnp.concatenate(parts, axis=1) for parts in (at, axes, ways, scores))
         chosen = first_smallest(scores_)
         there = jnp.min(scores_, axis=1) < FAR
-        point, e = picked(chosen, at_), picked(chosen, axes_)
         way = jnp.sum(jnp.where(chosen, ways_, 0.0), axis=1)
+        if self.swept is not None:
+            swept = self.swept[half]
+            chosen, way = jnp.where(swept.through[:, None], swept.feature, chosen), jnp.where(swept.through, swept.way, way)
+            there |= swept.through
+        point, e = picked(chosen, at_), picked(chosen, axes_)
         # towards the line: across both lines, or from a corner straight to it
         r = a - point
         straight = r - d * dot(r, d)[:, None]
+        if self.swept is not None:
+            straight = jnp.where(swept.through[:, None], swept.normal, straight)
         c = cross(d, e) * way[:, None]
         c = jnp.where((dot(e, e) > 0.0)[:, None], c, straight)
         normal = over(c, length(c)[:, None])

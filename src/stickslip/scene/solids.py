@@ -14,8 +14,12 @@ The gap of a slot is measured along n,
 In the direction n nothing is nearer than the nearest features, so the smallest gap is the separation along n: the distance,
 if the nearest features are a corner and a face or two edges, and never more than it where they are corners or edges
 otherwise.
+
+Polyhedra that would pass through each other within a step meet along the direction in which they touch first: the last one
+in which they are apart, as straight ways tell.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -27,7 +31,7 @@ from jaxtyping import Array
 from .features import Features, Topology
 from .near import FAR, beyond, dot, first_smallest, length, over, picked, tangents
 from .touch import At
-from .tree import Poses, cross
+from .tree import Poses, Velocities, cross
 
 # Of the size of a pair. Directions that separate by nearly as much as the best one count as good: faces come first, so that
 # shapes lie on faces, not on edges; and a corner that is outside of a face by no more than this is inside.
@@ -56,6 +60,16 @@ def _seen(of: Features, A: Array, x: Array) -> Seen:
     return Seen(corners, there(jnp.asarray(of.normals)), polygons, there(directions))
 
 
+class Axes(NamedTuple):
+    """All directions that can separate the polyhedra of a pair, from P to Q, and by how much they do.
+
+    First the normals of P's faces, then those of Q's, then products of edges, both ways.
+    """
+
+    apart: Array  # (n, axes)
+    n: Array  # (n, axes, 3)
+
+
 class Direction(NamedTuple):
     """Which feature is the normal of a pair."""
 
@@ -66,6 +80,14 @@ class Direction(NamedTuple):
     edge_Q: Array
     way: Array  # of the product of edges
     n: Array
+
+
+class Swept(NamedTuple):
+    """Of a step: pairs that would pass through each other, the axis along which they meet, how far Q slides after that."""
+
+    through: Array
+    axis: Array  # (n, axes) flags
+    slid: Array
 
 
 class Sides(NamedTuple):
@@ -84,6 +106,7 @@ class Solids(eqx.Module):
     planar: bool = eqx.field(static=True)
     links: tuple[int, ...] = eqx.field(static=True)
     others: tuple[int, ...] = eqx.field(static=True)
+    swept: Swept | None = None
 
     @property
     def slots(self) -> int:
@@ -100,6 +123,9 @@ class Solids(eqx.Module):
         # the two faces that look at each other most, chosen at the poses as they are
         face_Q, face_P = self._face(held_Q, -direction.n, size), self._face(held_P, direction.n, size)
         nearly, apart = NEARLY * size, direction.separation > NEARLY * size
+        if self.swept is not None:  # faces look at each other as they did when they met
+            slid = jnp.where(self.swept.through[:, None], self.swept.slid, 0.0)
+            held_Q = held_Q._replace(corners=held_Q.corners - slid[:, None], polygons=held_Q.polygons - slid[:, None, None])
         sides = [(Q, P, face_Q, face_P, self.Q.topology, held_Q, held_P, 1),
                  (P, Q, face_P, face_Q, self.P.topology, held_P, held_Q, -1)]  # fmt: skip
         measured = []
@@ -122,43 +148,75 @@ class Solids(eqx.Module):
         frame = jnp.repeat(tangents(n, self.planar), self.slots, axis=0)
         return At(gap.reshape(-1), point.reshape(-1, 3), frame)
 
+    def during(self, at: Poses, now: Velocities, dt: Any) -> "Solids":
+        """The same in a step that begins like this, as straight ways tell."""
+        i, j = np.array(self.links), np.array(self.others)
+        Q, P = _seen(self.Q, at.A[i], at.x[i]), _seen(self.P, at.A[j], at.x[j])
+        centre = jnp.mean(Q.corners, axis=1)
+        way = dt * (now.at(i, centre) - now.at(j, centre))
+        Q, P, way, size = jax.lax.stop_gradient((Q, P, way, jnp.asarray(self.Q.size) + self.P.size))
+        axes = self._axes(Q, P)
+        rate, ahead = dot(axes.n, way[:, None]), axes.apart > 0.0
+        share = over(-axes.apart, rate)
+        # they touch once no axis separates them any more, if none does so again before
+        enters = jnp.where(ahead, jnp.where(rate < 0.0, share, FAR), 0.0)
+        leaves = jnp.where(~ahead & (rate > 0.0), share, FAR)
+        start, axis = jnp.max(enters, axis=1), self._best(enters, NEARLY * jnp.ones_like(size))
+        touches = jnp.any(ahead, axis=1) & (start < 1.0) & (start < jnp.min(leaves, axis=1))
+        # the end of the step would be judged by an axis in which they were not apart
+        later = self._best(axes.apart + rate, NEARLY * size)
+        through = touches & (jnp.sum(jnp.where(later, axes.apart, 0.0), axis=1) < -NEARLY * size)
+        n = picked(axis, axes.n)
+        slid = (1.0 - start)[:, None] * (way - n * dot(n, way)[:, None])
+        return dataclasses.replace(self, swept=Swept(through, axis, slid))
+
     # -- the normal
+    def _axes(self, Q: Seen, P: Seen) -> Axes:
+        apart = [
+            jnp.min(dot(P.normals[:, :, None], Q.corners[:, None] - P.polygons[:, :, :1]), axis=2),
+            jnp.min(dot(Q.normals[:, :, None], P.corners[:, None] - Q.polygons[:, :, :1]), axis=2),
+        ]
+        n = [P.normals, -Q.normals]
+        if not self.planar:
+            c = cross(Q.edges[:, :, None], P.edges[:, None, :])  # (n, d, d, 3)
+            size = length(c)
+            c = over(c, size[..., None])
+            heights_Q = jnp.einsum("nabi,nki->nabk", c, Q.corners)
+            heights_P = jnp.einsum("nabi,nki->nabk", c, P.corners)
+            up = jnp.min(heights_Q, axis=3) - jnp.max(heights_P, axis=3)
+            down = jnp.min(heights_P, axis=3) - jnp.max(heights_Q, axis=3)
+            both = jnp.where((size > PARALLEL)[..., None], jnp.stack([up, down], axis=3), -FAR)
+            apart.append(both.reshape(len(c), -1))
+            n.append(jnp.stack([c, -c], axis=3).reshape(len(c), -1, 3))
+        return Axes(jnp.concatenate(apart, axis=1), jnp.concatenate(n, axis=1))
+
+    def _kinds(self, axes: Array) -> list[Array]:
+        """Columns of axes: P's faces, Q's faces, and products of edges if there are any."""
+        p, q = len(self.P.topology.faces), len(self.Q.topology.faces)
+        return [axes[:, :p], axes[:, p : p + q], *([] if self.planar else [axes[:, p + q :]])]
+
+    def _best(self, scores: Array, nearly: Array) -> Array:
+        """Flags of the axis with the largest score; of kinds that are nearly as good the first one is taken."""
+        kinds = self._kinds(scores)
+        bests = jnp.stack([jnp.max(kind, axis=1) for kind in kinds], axis=1)
+        good = bests >= jnp.max(bests, axis=1, keepdims=True) - nearly[:, None]
+        first = good & (jnp.cumsum(good, axis=1) == 1)
+        return jnp.concatenate([first[:, k, None] & first_smallest(-kind) for k, kind in enumerate(kinds)], axis=1)
+
     def _direction(self, Q: Seen, P: Seen, nearly: Array) -> Direction:
-        """In which they are farthest apart; without derivatives."""
-        by_P = jnp.min(dot(P.normals[:, :, None], Q.corners[:, None] - P.polygons[:, :, :1]), axis=2)
-        by_Q = jnp.min(dot(Q.normals[:, :, None], P.corners[:, None] - Q.polygons[:, :, :1]), axis=2)
-        best_P, best_Q = jnp.max(by_P, axis=1), jnp.max(by_Q, axis=1)
-        of_P, of_Q = first_smallest(-by_P), first_smallest(-by_Q)
-        normals = picked(of_P, P.normals), -picked(of_Q, Q.normals)
+        """In which they are farthest apart, or meet in this step; without derivatives."""
+        axes = self._axes(Q, P)
+        chosen = self._best(axes.apart, nearly)
+        if self.swept is not None:
+            chosen = jnp.where(self.swept.through[:, None], self.swept.axis, chosen)
+        separation, n = jnp.sum(jnp.where(chosen, axes.apart, 0.0), axis=1), picked(chosen, axes.n)
+        of_P, of_Q, *rest = self._kinds(chosen)
         if self.planar:
-            best = jnp.maximum(best_P, best_Q)
-            first = best_P >= best - nearly
-            n = jnp.where(first[:, None], *normals)
             none: Any = jnp.zeros((len(n), 0), dtype=bool)
-            separation = jnp.where(first, best_P, best_Q)
-            return Direction(separation, of_P & first[:, None], of_Q & ~first[:, None], none, none, jnp.ones(len(n)), n)
-        c = cross(Q.edges[:, :, None], P.edges[:, None, :])  # (n, d, d, 3)
-        size = length(c)
-        c = over(c, size[..., None])
-        heights_Q = jnp.einsum("nabi,nki->nabk", c, Q.corners)
-        heights_P = jnp.einsum("nabi,nki->nabk", c, P.corners)
-        up = jnp.min(heights_Q, axis=3) - jnp.max(heights_P, axis=3)
-        down = jnp.min(heights_P, axis=3) - jnp.max(heights_Q, axis=3)
-        apart = jnp.where(size > PARALLEL, jnp.maximum(up, down), -jnp.inf).reshape(len(c), -1)
-        edges = first_smallest(-apart)
-        best_edges = jnp.max(apart, axis=1)
-        best = jnp.maximum(jnp.maximum(best_P, best_Q), best_edges)
-        first = best_P >= best - nearly
-        second = ~first & (best_Q >= best - nearly)
-        third = ~first & ~second
-        pair = (edges & third[:, None]).reshape(c.shape[:3])
-        way = jnp.sum(jnp.where(pair, jnp.where(up >= down, 1.0, -1.0), 0.0), axis=(1, 2))
-        n_edges = way[:, None] * jnp.sum(jnp.where(pair[..., None], c, 0.0), axis=(1, 2))
-        n = jnp.where(first[:, None], normals[0], jnp.where(second[:, None], normals[1], n_edges))
-        separation = jnp.where(first, best_P, jnp.where(second, best_Q, best_edges))
-        return Direction(
-            separation, of_P & first[:, None], of_Q & second[:, None], jnp.any(pair, axis=1), jnp.any(pair, axis=2), way, n
-        )
+            return Direction(separation, of_P, of_Q, none, none, jnp.ones(len(n)), n)
+        edges = rest[0].reshape(len(n), Q.edges.shape[1], P.edges.shape[1], 2)
+        way = jnp.where(jnp.any(edges[..., 1], axis=(1, 2)), -1.0, 1.0)
+        return Direction(separation, of_P, of_Q, jnp.any(edges, axis=(1, 3)), jnp.any(edges, axis=(2, 3)), way, n)
 
     def _normal(self, direction: Direction, Q: Seen, P: Seen) -> Array:
         """The same normal as a function of the poses."""

@@ -123,8 +123,6 @@ class OnSurface(eqx.Module):
     others: tuple[int, ...] = eqx.field(static=True)
     held: Held | None = None
 
-    sweeps = True
-
     def at(self, at: Poses) -> At:
         A, centre, x = self._placed(at)
         fixed = jax.lax.stop_gradient(x)

@@ -138,7 +138,7 @@ class SceneSystem(System):
         return parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _during(self, t, q, u, dt) -> "SceneSystem":
-        """What a step that begins with this state holds fixed: faces that fast balls would pass through."""
+        """What a step that begins with this state holds fixed: features of what fast bodies would pass through."""
         if self.meeting is None or not self.meeting.sweeps:
             return self
         at = self.tree.poses(t, q)
