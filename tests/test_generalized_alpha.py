@@ -1,11 +1,13 @@
 """S2: forces and impulses apart, order of the forces, all three levels, the benchmarks of section 10."""
 
+import jax
 import numpy as np
 import pytest
 
 import properties
 import stickslip as ss
 from conftest import at, slope
+from stickslip.methods.generalized_alpha_laws import Motion
 
 DT = 2e-3
 
@@ -148,6 +150,28 @@ def test_a_flight_after_contact_costs_no_iterations():
     assert len(flight) > 300
     assert flight[100:].sum() == 0
     assert flight[:2].sum() > 0  # the control: a contact does cost
+
+
+def test_contacts_that_share_a_load_share_it_and_hand_no_self_stress_on(monkeypatch):
+    """A cube that has slid to rest stands on four corners: the smallest of the forces that will do."""
+    b = ss.benchmarks.load("sliding-cube")
+
+    def stand():
+        return ss.simulate(b.system, ss.GeneralizedAlpha(), b.q0, b.u0, t1=2.5 * b.t1, dt=b.dt)
+
+    sol = stand()
+    rest = sol.t > 1.1 * b.t1
+    assert np.abs(sol.u[rest]).max() < 1e-12
+    lower = sol.la_N[rest][:, sol.la_N[-1] > 0.0]
+    assert lower.shape[1] == 4
+    assert lower == pytest.approx(9.81 / 4.0, rel=1e-9)
+    # the control: of many forces that will do, any
+    monkeypatch.setattr(Motion, "_redundant", False)
+    jax.clear_caches()
+    with pytest.raises(ss.SimulationError, match="neither Newton nor the fixed-point"):
+        stand()
+    monkeypatch.undo()
+    jax.clear_caches()
 
 
 def test_rho_inf_is_checked():

@@ -109,9 +109,9 @@ class Eliminated(NamedTuple):
     singular: Any  # A if it is, else zero; None where unknowns that a singular A leaves open are zero
 
     @classmethod
-    def nothing(cls, n: int) -> "Eliminated":
+    def nothing(cls, n: int, smallest: bool = False) -> "Eliminated":
         yes, empty = jnp.ones(n, dtype=bool), jnp.zeros((n, n))
-        return cls(empty, jnp.arange(n), yes, ~yes, jnp.ones(n), empty if n > SMALL else None)
+        return cls(empty, jnp.arange(n), yes, ~yes, jnp.ones(n), empty if n and (smallest or n > SMALL) else None)
 
     @property
     def regular(self) -> Bool[Array, ""]:
@@ -136,15 +136,17 @@ class Eliminated(NamedTuple):
         return jnp.where(wanted, rest(jnp.where(self.needed, y, 0.0)), 0.0)
 
 
-def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array) -> Eliminated:
+def eliminate(
+    A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array, smallest: bool = False
+) -> Eliminated:
     """Factors of A for repeated use. Row i of A is the unit row where ``needed[i]`` is false: it costs nothing.
 
     Gauss-Jordan in place with scaled partial pivoting (rows may be gaps, velocities or percussions, of any size):
     column k of A makes room for a column of the inverse. A pivot that is round-off beside its row is passed over: the
     system is singular there, and if it has solutions one of them results.
     On other devices a library factors; if one of its pivots (they are the same) is to be passed over, the elimination does
-    that there too. Above `SMALL` unknowns, on all devices, it is the smallest solution that results then: where many
-    contacts share a load, all of them push.
+    that there too. Where the ``smallest`` is asked for, and above `SMALL` unknowns, on all devices, it is the smallest
+    solution that results then: where many contacts share a load, all of them push.
     """
     n = A.shape[0]
     places = jnp.arange(n)
@@ -190,19 +192,22 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
         found = completed(inverse), places, needed, ~regular
         return jax.lax.while_loop(lambda s: s[-1], lambda _: (*in_place(A, needed), jnp.asarray(False)), found)[:-1]
 
-    def smallest(A, needed):
-        inner, regular, inverse = by_library(A, needed)
-        pseudo = lambda _: (jnp.linalg.pinv(inner, rtol=rtol), jnp.asarray(False))
-        inverse, _ = jax.lax.while_loop(lambda s: s[-1], pseudo, (inverse, ~regular))
-        return completed(inverse), places, needed, jnp.where(regular, 0.0, inner)
+    def least(found, regular):
+        inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
+        pseudo = lambda _: (completed(jnp.linalg.pinv(inner, rtol=rtol)), places, needed, jnp.asarray(False))
+        found = jax.lax.while_loop(lambda s: s[-1], pseudo, (*found, ~regular))[:-1]
+        return *found, jnp.where(regular, 0.0, inner)
 
     if n == 0:
         return Eliminated(A, places, needed, needed, scale, None)
     singular = None
     if n > SMALL:
-        T, rows, solved, singular = smallest(A, needed)
+        _, regular, inverse = by_library(A, needed)
+        T, rows, solved, singular = least((completed(inverse), places, needed), regular)
     else:
         T, rows, solved = _by_platform(A, needed, cpu=in_place, default=passed_over)
+        if smallest:
+            T, rows, solved, singular = least((T, rows, solved), jnp.all(solved | ~needed))
     return Eliminated(T, rows, needed | solved, solved, scale, singular)
 
 

@@ -252,7 +252,7 @@ class Motion(Problem):
         """
         if exact or not self._by_level(anchor):
             scale, S = self._scale(), self.in_units(self.schur_complement(at, X, anchor))
-            return ScaledFactors(eliminate(S, self.inclusions.coupled(at.active), null_pivot), scale)
+            return ScaledFactors(eliminate(S, self.inclusions.coupled(at.active), null_pivot, self._redundant), scale)
         W, L = at.aux
         G, sizes = matmul(W.T, L), self._level_sizes
         rigid = self.dynamics.rows.gaps
@@ -269,13 +269,19 @@ class Motion(Problem):
             def within(psi, mu, rows=rows, alone=alone):
                 return along(alone(psi), alone(mu))[rows]
 
-            levels.append(eliminate(columns(within, move, jnp.eye(sizes[k])), coupled[rows], null_pivot))
+            matrix = columns(within, move, jnp.eye(sizes[k]))
+            levels.append(eliminate(matrix, coupled[rows], null_pivot, self._redundant))
         return LevelFactors(*levels)
 
     def no_factors(self, n, anchor=None):
         if not self._by_level(anchor):
-            return ScaledFactors(Eliminated.nothing(n), self._scale())
-        return LevelFactors(*map(Eliminated.nothing, self._level_sizes))
+            return ScaledFactors(Eliminated.nothing(n, self._redundant), self._scale())
+        return LevelFactors(*(Eliminated.nothing(size, self._redundant) for size in self._level_sizes))
+
+    @property
+    def _redundant(self) -> bool:
+        """Whether contacts may share a load. Forces stay from step to step, so would self-stress; the smallest have none."""
+        return self.dynamics.n_y > self.dynamics.nu
 
     @property
     def _level_sizes(self) -> list[int]:
