@@ -136,9 +136,7 @@ class Eliminated(NamedTuple):
         return jnp.where(wanted, rest(jnp.where(self.needed, y, 0.0)), 0.0)
 
 
-def eliminate(
-    A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array, smallest: bool = False
-) -> Eliminated:
+def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array, smallest: bool = False) -> Eliminated:
     """Factors of A for repeated use. Row i of A is the unit row where ``needed[i]`` is false: it costs nothing.
 
     Gauss-Jordan in place with scaled partial pivoting (rows may be gaps, velocities or percussions, of any size):
