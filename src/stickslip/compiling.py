@@ -3,8 +3,9 @@
 XLA's CPU backend optimises at level 3 unless told otherwise. At level 1 the programs of a time step, which are long and
 straight, compile up to a third faster and run about as fast. Its newer emitters of fused loops take another fifth of the
 time for loops that, here, have a handful of passes: the older ones serve. To move out of loops what stays the same in them
-takes a tenth to a fifth of the time once more, and steps are not faster for it. Whoever sets one of these in XLA_FLAGS has
-it: so `benchmarks/compile.py` and `benchmarks/speed.py` can compare.
+takes a tenth of the time once more where loops lie in loops, as with located events, which are as fast without it; a fixed
+step can be slower by a fifth. Whoever sets one of these in XLA_FLAGS has it: so `benchmarks/compile.py` and
+`benchmarks/speed.py` can compare.
 """
 
 import contextlib
@@ -24,14 +25,16 @@ from . import stored
 P = ParamSpec("P")
 T = TypeVar("T")
 _LEVEL = "xla_backend_optimization_level"
-_LESS = {"xla_cpu_use_fusion_emitters": False, "xla_disable_hlo_passes": "while-loop-invariant-code-motion"}
+_PASSES = "xla_disable_hlo_passes"
+_LESS = {"xla_cpu_use_fusion_emitters": False, _PASSES: "while-loop-invariant-code-motion"}
 
 
 level: int | None = None if _LEVEL in os.environ.get("XLA_FLAGS", "") else 1  # None: as XLA thinks best
 
 
-def _options(level: int | None) -> dict[str, Any]:
-    return ({} if level is None else {_LEVEL: level}) | _less()
+def _options(level: int | None, nested: bool) -> dict[str, Any]:
+    less = {option: value for option, value in _less().items() if nested or option != _PASSES}
+    return ({} if level is None else {_LEVEL: level}) | less
 
 
 @functools.cache
@@ -52,12 +55,12 @@ def _known_to_xla(options: dict[str, Any]) -> bool:
 class compiled(Generic[P, T]):
     """As `equinox.filter_jit`, for functions that are called outside of tracing: JAX takes options nowhere else.
 
-    Programs come from the disk where an earlier process has left them (`stored.py`).
+    Programs come from the disk where an earlier process has left them (`stored.py`). ``nested``: they have loops in loops.
     """
 
-    def __init__(self, f: Callable[P, T]) -> None:
+    def __init__(self, f: Callable[P, T], nested: bool = False) -> None:
         functools.update_wrapper(self, f)
-        self._f, self._plain = f, eqx.filter_jit(f)
+        self._f, self._plain, self._nested = f, eqx.filter_jit(f), nested
         self._programs: dict[Any, _Program] = {}
         everywhere.append(self._programs)
 
@@ -83,7 +86,7 @@ class compiled(Generic[P, T]):
         if _forgotten():
             forget()
         if key not in self._programs:
-            self._programs[key] = _Program(self._f, structure, statics, kinds)
+            self._programs[key] = _Program(self._f, structure, statics, kinds, _options(level, self._nested))
         return self._programs[key], arrays
 
 
@@ -118,8 +121,8 @@ _ARRAYS = (jax.Array, np.ndarray, np.generic)
 class _Program:
     """For arguments of one kind: found on disk, or compiled when it is needed."""
 
-    def __init__(self, f: Callable[..., Any], structure: Any, statics: Any, kinds: Any) -> None:
-        self._f, self._structure, self._statics, self._options = f, structure, statics, _options(level)
+    def __init__(self, f: Callable[..., Any], structure: Any, statics: Any, kinds: Any, options: dict[str, Any]) -> None:
+        self._f, self._structure, self._statics, self._options = f, structure, statics, options
         self._name = stored.name_of(f"{f.__module__}.{f.__qualname__}", self._options, structure, statics, kinds)
         found: tuple[Any, Any] = stored.load(self._name) or (None, None)
         self._executable, self._skeleton = found

@@ -1,5 +1,6 @@
 """Attempt after attempt, and the programs that are compiled."""
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -87,7 +88,7 @@ def begin(system: System, method: Method, control: Control, t0, q: Array, u: Arr
     return strong(dynamics), as_carry(start), start_values(dynamics, t0, q, u), dynamics.laws
 
 
-@compiled
+@partial(compiled, nested=True)
 def chunk(dynamics: Dynamics, method: Method, control: Control, carry: Carry, most, key: str):
     return _loop(dynamics, method, control, carry, ROWS, most)
 
