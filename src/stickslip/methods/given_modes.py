@@ -189,8 +189,8 @@ def instant(
     """
     at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     k, rates, zeta = force[:, 0], at.velocities(u), dynamics.acceleration_rest(t, q, u)
-    free, duration = pick(projects, (rates, 0.0 if rest is None else rest.duration), (at.W.T @ k + zeta, 1.0))
-    slides = rates if rest is None else jnp.where(projects, at.velocities(rest.sliding), rates)
+    slides, left = _left(at, rates, rest)
+    (free, duration), slides = pick(projects, ((rates, left), slides), ((at.W.T @ k + zeta, 1.0), rates))
     la, unique = Affine.of(dynamics, at, free, modes, dynamics.split(slides).F, duration).solve(dynamics.n_y > dynamics.nu)
     u_dot = k + at.L @ la
     return Instant(dynamics.q_dot(t, q, u), u_dot, la, rates, at.W.T @ u_dot + zeta, at, k, unique)
@@ -203,12 +203,17 @@ class Rest(NamedTuple):
     sliding: Float[Array, " nu"]
 
 
+def _left(at: Directions, rates: Array, rest: Rest | None) -> tuple[Array, Any]:
+    """The slip that what is left to a projection opposes, and for how long."""
+    return (rates, 0.0) if rest is None else (at.velocities(rest.sliding), rest.duration)
+
+
 def projected(
     dynamics: Dynamics, at: Directions, u: Array, modes: GivenModes, rest: Rest | None = None
 ) -> tuple[Array, Array]:
     """(4.103): u+ and its percussion. Closed gaps and sticking balls have no velocity, slipping ones are moved along d."""
     rates = at.velocities(u)
-    slides, duration = (rates, 0.0) if rest is None else (at.velocities(rest.sliding), rest.duration)
+    slides, duration = _left(at, rates, rest)
     y, _ = Affine.of(dynamics, at, rates, modes, dynamics.split(slides).F, duration).solve(False)
     return u + at.L @ y, y
 
