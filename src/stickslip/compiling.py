@@ -18,7 +18,9 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy
 import numpy as np
+from jax.interpreters.ad import JVPTracer
 
 from . import stored
 
@@ -88,6 +90,44 @@ class compiled(Generic[P, T]):
         if key not in self._programs:
             self._programs[key] = _Program(self._f, structure, statics, kinds, _options(level, self._nested))
         return self._programs[key], arrays
+
+
+class traced_whole(Generic[P, T]):
+    """As `equinox.filter_jit`, for a run that is one program because it is batched or differentiated.
+
+    JAX takes options where that program is not part of another: not within jit, nor where JAX keeps what `grad` needs. Large
+    batches run for long, and XLA optimises them as it thinks best.
+    """
+
+    def __init__(self, f: Callable[P, T], nested: bool = False) -> None:
+        functools.update_wrapper(self, f)
+        self._f, self._plain, self._nested = f, eqx.filter_jit(f), nested
+        self._quick: dict[Any, Any] = {}
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        if not (_ahead_of_time() and _stands_alone(args)):
+            return self._plain(*args, **kwargs)
+        if level not in self._quick:
+            self._quick[level] = eqx.filter_jit(self._f, compiler_options=_options(level, self._nested))
+        return self._quick[level](*args, **kwargs)
+
+
+FEW = 16  # runs of a batch that take less time than to compile them with more care
+
+
+def _stands_alone(args: Any) -> bool:
+    """Whether nothing is traced but forward derivatives and small batches."""
+    within_jit = isinstance(jax.numpy.zeros(()), jax.core.Tracer)
+    return not within_jit and all(map(_is_forward, jax.tree.leaves(args)))
+
+
+def _is_forward(x: Any) -> bool:
+    if not isinstance(x, jax.core.Tracer):
+        return True
+    if isinstance(x, JVPTracer):
+        return _is_forward(x.primal) and _is_forward(x.tangent)
+    batched = getattr(x, "val", None) if type(x).__name__ == "BatchTracer" else None
+    return batched is not None and np.size(batched) <= FEW * max(1, x.size) and _is_forward(batched)
 
 
 def _ahead_of_time() -> bool:

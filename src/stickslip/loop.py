@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .compiling import compiled
+from .compiling import compiled, traced_whole
 from .derive import Dynamics
 from .methods.base import Method, Step, result_of
 from .results import RESULTS, first_failure, unless
@@ -174,7 +174,7 @@ def chunk(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until,
     return _loop(dynamics, method, clock, carry, until, CHUNK)
 
 
-@eqx.filter_jit
+@traced_whole
 def whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int, key: str) -> tuple[Carry, Row, Any]:
     dynamics = Dynamics.of(system, clock.t0, q, u)
     ok = start_is_consistent(start_values(*held((dynamics, clock.t0, q, u))))

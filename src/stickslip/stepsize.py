@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .compiling import compiled
+from .compiling import compiled, traced_whole
 from .derive import Dynamics
 from .loop import CHUNK, Row, empty_row, first_forces, row_of
 from .methods.base import Method, Tolerances, discrete_state
@@ -263,7 +263,7 @@ def chunk(dynamics: Dynamics, method: Method, control: SwitchingPoints, t1, carr
     return _loop(dynamics, method, control, t1, patient, carry, CHUNK, most)
 
 
-@eqx.filter_jit
+@traced_whole
 def whole(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, n: int, key: str):
     """All steps at once, for tracing: n rows, of which those past the end repeat it."""
     dynamics = Dynamics.of(system, t0, q, u)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..compiling import compiled
+from ..compiling import compiled, traced_whole
 from ..derive import Dynamics, Situation
 from ..methods.base import Method
 from ..methods.given_modes import instant
@@ -93,7 +93,7 @@ def chunk(dynamics: Dynamics, method: Method, control: Control, carry: Carry, mo
     return _loop(dynamics, method, control, carry, ROWS, most)
 
 
-@eqx.filter_jit
+@partial(traced_whole, nested=True)
 def whole(system: System, method: Method, control: Control, t0, q: Array, u: Array, n: int, key: str):
     """All at once, for tracing: n rows, of which those past the end repeat it."""
     dynamics = Dynamics.of(system, t0, q, u)
