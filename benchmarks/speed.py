@@ -21,7 +21,8 @@ import jax.numpy as jnp
 
 import naive
 import stickslip as ss
-from stickslip.loop import Clock, begin, chunk
+from stickslip.fixed import FixedSteps
+from stickslip.loop import begin, piece
 from stickslip.methods import REGISTRY
 
 try:
@@ -43,11 +44,11 @@ def prepare(b, method):
     """A function that makes 1000 steps from the start, compiled."""
     system = as_parameters(b.system)
     quick = with_solver(method, method.solver.first_try())
-    clock = Clock(*(jnp.asarray(float(a)) for a in (0.0, STEPS * b.dt, b.dt)), jnp.asarray(STEPS))
-    dynamics, carry, *_ = begin(system, quick, clock, b.q0, b.u0, "")
+    fixed = FixedSteps(*(jnp.asarray(float(a)) for a in (0.0, STEPS * b.dt, b.dt)), *[jnp.asarray(STEPS)] * 2)
+    dynamics, carry, *_ = begin(system, quick, fixed, fixed.t0, b.q0, b.u0, "")
 
     def run():
-        out, _ = chunk(dynamics, quick, clock, carry, jnp.asarray(STEPS), "")
+        out, *_ = piece(dynamics, quick, fixed, carry, jnp.asarray(STEPS), "")
         assert int(out.k) == STEPS
         return out
 

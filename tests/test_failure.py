@@ -185,7 +185,7 @@ def test_an_interrupt_before_the_first_step_is_passed_on(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sys.modules["stickslip.chunks"], "_interrupted", -np.inf)
-    monkeypatch.setattr(loop, "chunk", compiling)
+    monkeypatch.setattr(loop, "piece", compiling)
     with pytest.raises(KeyboardInterrupt):
         go()
 

@@ -1,8 +1,9 @@
-"""The loop around the loops: steps in chunks, with time between them for the bar, the keyboard and another solver."""
+"""The loop around the loop: a run in pieces, with time between them for the bar, the keyboard and another solver."""
 
 import math
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -10,83 +11,95 @@ import numpy as np
 
 from . import loop
 from .compiling import Ahead, collecting_later
-from .loop import CHUNK
+from .fixed import thinned
+from .loop import Controller
 from .methods.base import Method, with_solver
 from .progress import Meter
 from .results import RESULTS, first_failure, succeeded, unless
 from .validate import check_start
 
-CHUNK_SECONDS = 0.5
+SECONDS = 0.5  # that a piece takes
+NONE = np.asarray(0)  # attempts
 MOMENT = 5.0  # seconds within which a second Ctrl-C ends the script
-_sizes: dict[Any, int] = {}  # of chunks, by kind of run: each costs Python a moment, in which other threads wait for it
+_sizes: dict[Any, int] = {}  # of pieces, by kind of run: each costs Python a moment, in which other threads wait for it
 
 
 class Run(NamedTuple):
-    """A kind of steps, as the loop around the loop sees it."""
+    """A run as the loop around the loop sees it."""
 
     kind: Any  # what programs are made for
-    begin: Any  # gives dynamics, state, values of the start, first forces
-    start: Any  # method -> what that is called with
-    chunk: Any  # dynamics, method, state, number of steps, whether failed steps may be halved -> state, rows, ...
-    made: Any  # (state before, what `chunk` gives) -> number of rows
-    finished: Any  # state -> bool
-    progress: Any  # state -> how far
-    time: Any  # state -> time reached
+    system: Any
+    controller: Controller
+    t0: Any
+    q: Any
+    u: Any
+    key: str
     crowded: bool = False  # see `Solver.crowded_try`
-    longest: int = CHUNK  # steps at a time
+    every: int = 1  # steps of a row
+    over: Callable[[Any], bool] = lambda state: False  # whether a limit of the caller is reached
+
+    @classmethod
+    def of(
+        cls, system: Any, method: Method, controller: Controller, t0: float, q: Any, u: Any, key: str, **more: Any
+    ) -> "Run":
+        kind = key, type(system), type(method), q.shape, u.shape, type(controller)
+        return cls(kind, system, controller, np.asarray(t0), q, u, key, **more)
 
 
-def in_chunks(
-    run: Run, method: Method, t0: float, bar: Meter, every: int = 1, check: bool = True
-) -> tuple[Any, Any, Any, Any]:
-    """The loop around the loop: between chunks there is time for the bar, the keyboard and another solver."""
+def in_pieces(run: Run, method: Method, bar: Meter, check: bool = True) -> tuple[Any, Any, Any, Any]:
+    """The loop around the loop: between pieces there is time for the bar, the keyboard and another solver.
+
+    The last state, all rows, how it ended, and what is known of the start.
+    """
     tried = method.solver.crowded_try() if run.crowded else method.solver.first_try()
     thorough, method = method, with_solver(method, tried)
     retry = thorough.solver is not method.solver and thorough.solver != method.solver
+    controller = run.controller.patiently(not retry)
     with collecting_later():
-        begun = run.start(method)
+        begun = run.system, method, controller, run.t0, run.q, run.u, run.key
         ahead = Ahead(
-            run.kind, lambda: run.begin.shapes(*begun), lambda first: run.chunk(first[0], method, first[1], 0, not retry)
+            run.kind,
+            lambda: loop.begin.shapes(*begun),
+            lambda first: loop.piece(first[0], method, controller, first[1], NONE, run.key),
         )
-        dynamics, state, values, first = run.begin(*begun)
+        dynamics, state, values, known = loop.begin(*begun)
         if check:
-            check_start(values, t0, dynamics.system)
+            check_start(values, float(run.t0), dynamics.system)
         ahead.wait()
-    chunks: list[Any] = []
+    pieces: list[Any] = []
     rest: Any = None  # rows of a group that is not complete
-    size, result = _sizes.get(run.kind, CHUNK), state.result
+    size, result, more = _sizes.get(run.kind, controller.piece), state.result, True
     try:
-        while not run.finished(state) and succeeded(result):
+        while more and not run.over(state) and succeeded(result):
             began = time.perf_counter()
-            after = run.chunk(dynamics, method, state, size, not retry)
-            made = run.made(state, after)
-            state, rows = after[:2]
-            result = state.result
+            state, rows, count, unfinished = loop.piece(dynamics, method, controller, state, np.asarray(size), run.key)
+            result, made, more = state.result, int(count), bool(unfinished)
             new = jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows)
-            if every > 1:
+            if run.every > 1:
                 rest = new if rest is None else joined([rest, new])
-                whole = rest.q.shape[0] // every * every
+                whole = rest.q.shape[0] // run.every * run.every
                 new, rest = (jax.tree.map(lambda a, part=part: a[part], rest) for part in (slice(whole), slice(whole, None)))
-                new = loop.thinned(new, every, np)
-            chunks.append(new)
-            bar.update(run.progress(state))
+                new = thinned(new, run.every, np)
+            pieces.append(new)
+            bar.update(controller.progress(state))
             if retry and not succeeded(result):
                 # Only now is the whole solver needed, and compiled; it stays for the rest of the run.
                 method, retry, result = thorough, False, RESULTS.successful
-                state = state._replace(result=result)
-            elif made and chunks[1:]:  # the first chunk's time is compilation
+                state, controller = state._replace(result=result), controller.patiently(True)
+            elif made and pieces[1:]:  # the first piece's time is compilation
                 pace = (time.perf_counter() - began) / made
-                size = _sizes[run.kind] = max(1, min(run.longest, int(CHUNK_SECONDS / pace)))
+                size = _sizes[run.kind] = max(1, min(controller.piece, int(SECONDS / pace)))
     except KeyboardInterrupt:
-        if not chunks or _twice():
+        if not pieces or _twice():
             raise  # nothing to keep, or somebody means it
         result = RESULTS.interrupted
-        print(f"stickslip: interrupted at t = {run.time(state):.6g}, the solution is partial", file=sys.stderr)
-    if not chunks:
-        chunks = [jax.tree.map(lambda a: np.asarray(a)[:0], run.chunk(dynamics, method, state, 0, True)[1])]
+        print(f"stickslip: interrupted at t = {controller.time(state):.6g}, the solution is partial", file=sys.stderr)
+    if not pieces:
+        rows = loop.piece(dynamics, method, controller, state, NONE, run.key)[1]
+        pieces = [jax.tree.map(lambda a: np.asarray(a)[:0], rows)]
     if rest is not None and rest.q.shape[0]:
-        chunks.append(loop.thinned(rest, every, np))
-    return state, joined(chunks), result, first
+        pieces.append(thinned(rest, run.every, np))
+    return state, joined(pieces), result, known
 
 
 def joined(rows: list[Any]) -> Any:

@@ -108,7 +108,8 @@ class traced_whole(Generic[P, T]):
         if not (_ahead_of_time() and _stands_alone(args)):
             return self._plain(*args, **kwargs)
         if level not in self._quick:
-            self._quick[level] = eqx.filter_jit(self._f, compiler_options=_options(level, self._nested))
+            jit: Any = eqx.filter_jit  # passes options on to JAX
+            self._quick[level] = jit(self._f, compiler_options=_options(level, self._nested))
         return self._quick[level](*args, **kwargs)
 
 

@@ -1,188 +1,184 @@
-"""Steps of a fixed size, one after the other, and what is kept of each."""
+"""The time loop: one attempt after the other, and the rows that are kept.
 
-from typing import Any, NamedTuple
+What an attempt is, how long it is and what becomes of it is for a *controller* to say: `FixedSteps` (fixed.py) for
+steps of one size, `Adjusted` (stepsize.py) for those of `ss.SwitchingPoints`, `BetweenEvents` (located/) for tolerances
+and events. A run from outside of tracing is made in pieces (`chunks.py`), one inside of it as a `whole`.
+"""
+
+import abc
+from functools import partial
+from typing import Any, ClassVar
 
 import equinox as eqx
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Int
 
 from .compiling import compiled, traced_whole
 from .derive import Dynamics
-from .methods.base import Method, Step, result_of
-from .results import RESULTS, first_failure, unless
+from .methods.base import Method
+from .results import RESULTS, unless
 from .system import System
-from .trees import as_carry, held, pick, repeated, strong
+from .trees import as_carry, held, repeated, strong
 from .validate import start_is_consistent, start_values
 
-CHUNK = 1000  # steps between two looks at the progress bar and the keyboard, at most
+
+class Controller(eqx.Module):
+    """Gets a run from state to state. States have a ``result``; rows are what is kept of them."""
+
+    every: ClassVar[bool] = False  # whether every attempt leaves one row
+    kept: ClassVar[int] = 1  # rows that an attempt leaves, at most
+    piece: ClassVar[int] = 1000  # rows between two looks at the progress bar and the keyboard, at most
+    nested: ClassVar[bool] = False  # whether its programs have loops in loops
+    units: ClassVar[str] = "thousandths"  # of progress
+
+    @abc.abstractmethod
+    def first(self, dynamics: Dynamics, method: Method, t0: Array, q: Array, u: Array) -> tuple[Any, Any]:
+        """The state at the start, and what else is known of it."""
+
+    @abc.abstractmethod
+    def nothing(self, dynamics: Dynamics, method: Method, state: Any) -> Any:
+        """A row that is not there."""
+
+    @abc.abstractmethod
+    def advance(self, dynamics: Dynamics, method: Method, state: Any) -> tuple[Any, tuple[tuple[Any, Any], ...]]:
+        """One attempt: the state after it, and rows, each with whether it is kept."""
+
+    @abc.abstractmethod
+    def unfinished(self, state: Any) -> Bool[Array, ""]:
+        """Whether there is more to do, if nothing has failed."""
+
+    @abc.abstractmethod
+    def attempts(self, state: Any) -> Int[Array, ""]:
+        """That were made up to here."""
+
+    def attempts_for(self, rows: int) -> int:
+        """So many rows take no more attempts than that, in a run that is one program."""
+        return rows
+
+    def quiet(self, rows: Any, fill: Any) -> Any:
+        """Rows past the end, which repeat the last one: without what happened there."""
+        return rows
+
+    def patiently(self, patient: bool) -> "Controller":
+        """Whether a failed solve is a reason to try a shorter step, or the caller has a better solver."""
+        return self
+
+    # outside of tracing
+    @property
+    def goal(self) -> int:
+        """What `progress` reaches at the end."""
+        return 1000
+
+    @abc.abstractmethod
+    def progress(self, state: Any) -> int: ...
+
+    @abc.abstractmethod
+    def time(self, state: Any) -> float: ...
 
 
-class Clock(eqx.Module):
-    """Time is t0 + k dt with integer k; only the last step is cut to end at t1."""
+def steps(
+    dynamics: Dynamics, method: Method, controller: Controller, start: Any, length: int, most: Any, both_ways: bool = False
+) -> tuple[Any, Any, Int[Array, ""]]:
+    """Until ``length`` rows are kept, the run is over, or ``most`` attempts were made: state, rows and their number."""
+    nothing, until = controller.nothing(dynamics, method, start), controller.attempts(start) + most
 
-    t0: Any
-    t1: Any
-    dt: Any
-    n: Any
+    def goes_on(state: Any) -> Bool[Array, ""]:
+        return controller.unfinished(state) & (state.result == RESULTS.successful) & (controller.attempts(state) < until)
 
-    def t(self, k):
-        return jnp.where(k == self.n, self.t1, self.t0 + k * self.dt)
+    if controller.every:
+        # A loop of known length: it can be differentiated both ways, and in a batch nobody has to choose among all rows.
+        def one_row(state: Any, _: Any) -> tuple[Any, Any]:
+            state, ((row, _),) = controller.advance(dynamics, method, state)
+            return state, row
 
-    def step(self, k):
-        return jnp.where(k == self.n - 1, self.t1 - (self.t0 + k * self.dt), self.dt)
+        def advance(state: Any, _: Any) -> tuple[Any, Any]:
+            return jax.lax.cond(goes_on(state), lambda s: one_row(s, None), lambda s: (s, nothing), state)
 
+        end, rows = jax.lax.scan(advance, start, length=length)
+        return end, rows, controller.attempts(end) - controller.attempts(start)
 
-class Carry(NamedTuple):
-    """State between steps."""
+    rows = jax.tree.map(lambda a: jnp.zeros((length + controller.kept, *a.shape), a.dtype), nothing)
 
-    k: Array
-    q: Array
-    u: Array
-    memory: Any
-    result: Any
-    rows: Array  # residuals of the last step, by solve
-    holding: Any = None  # what the system held fixed in the last step
+    def attempt(loop: Any) -> Any:
+        state, rows, count = loop
+        state, kept = controller.advance(dynamics, method, state)
+        for row, keep in kept:
+            rows, count = _put(rows, count, row), count + keep
+        return state, rows, count
 
+    def unfinished(loop: Any) -> Bool[Array, ""]:
+        state, _, count = loop
+        return goes_on(state) & (count < length)
 
-class Row(NamedTuple):
-    """What is kept of a step."""
-
-    q: Array
-    u: Array
-    P: tuple[Array, Array, Array, Array]
-    newton_iterations: Array
-    fixed_point_iterations: Array
-    residual: Array
-    printed: Array  # laws whose friction was the printed one where the scheme has a better one
-    separated: Any = None  # la and Lambda, each as P
-
-
-def row_of(dynamics: Dynamics, method: Method, out: Step, dt: Any) -> tuple[Row, Any, Array]:
-    """What is kept of a step of length dt, how it ended, and its residuals by solve."""
-    finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
-    result = first_failure(unless(finite, RESULTS.not_finite), result_of(out.solves))
-    row = Row(
-        out.q,
-        out.u,
-        dynamics.percussions(out.P, dt),
-        jnp.stack([s.newton_iterations for s in out.solves]),
-        jnp.stack([s.fixed_point_iterations for s in out.solves]),
-        jnp.stack([s.residual for s in out.solves]),
-        _by_law(dynamics, out.printed),
-        # a force, and an impulse
-        tuple(dynamics.percussions(*x) for x in zip(out.separated, (1.0, 0.0), strict=True)) if method.separates else None,
-    )
-    return row, result, jnp.stack([dynamics.rows.worst(s.rows) for s in out.solves])
+    begin = start, rows, jnp.asarray(0)
+    if both_ways:  # differentiable: nested loops of known length, with checkpoints
+        return eqxi.while_loop(unfinished, attempt, begin, max_steps=int(most), kind="bounded", base=32)
+    return jax.lax.while_loop(unfinished, attempt, begin)
 
 
-def thinned(rows: Row, every: int, xp: Any) -> Row:
-    """One row of so many, and one of what is left: the last state of each, with the percussions and the work of all."""
-    count = rows.q.shape[0]
-    starts = np.arange(0, count, every)
-    ends, group = np.append(starts[1:], count)[: len(starts)] - 1, np.arange(count) // every
-
-    def last(a):
-        return a[ends]
-
-    def total(a):
-        return np.add.reduceat(a, starts) if xp is np else jax.ops.segment_sum(a, group, len(starts))
-
-    def largest(a):
-        best = np.maximum.reduceat(a, starts) if xp is np else jax.ops.segment_max(a, group, len(starts))
-        return best.astype(a.dtype)
-
-    separated = rows.separated
-    if separated is not None:
-        separated = jax.tree.map(last, separated[0]), jax.tree.map(total, separated[1])
-    return Row(
-        last(rows.q), last(rows.u), jax.tree.map(total, rows.P), total(rows.newton_iterations),
-        total(rows.fixed_point_iterations), largest(rows.residual), largest(rows.printed), separated,
-    )  # fmt: skip
-
-
-def empty_row(dynamics: Dynamics, method: Method, q: Array, u: Array) -> Row:
-    counts = jnp.zeros(method.n_solves, dtype=int)
-    nothing = jnp.full_like(q, jnp.nan), jnp.full_like(u, jnp.nan)
-    percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan), 0.0)
-    separated = (percussions, percussions) if method.separates else None
-    return Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan), _by_law(dynamics, None), separated)
-
-
-def _by_law(dynamics: Dynamics, of_balls: Any) -> Array:
-    """Whether any ball of a law has a flag."""
-    laws = dynamics.laws
-    if of_balls is None:
-        return jnp.zeros(laws.count, dtype=bool)
-    return jnp.any((laws.law_of == np.arange(laws.count)[:, None]) & of_balls, axis=1)
-
-
-def first_forces(dynamics: Dynamics, method: Method, memory: Any) -> Any:
-    """la of the start, where the method knows it."""
-    return dynamics.percussions(memory.la, 1.0) if method.separates else None
-
-
-def _start(dynamics: Dynamics, method: Method, clock: Clock, q: Array, u: Array) -> Carry:
-    memory = method.init(dynamics, clock.t0, q, u, clock.dt)
-    rows = jnp.zeros((method.n_solves, dynamics.n_y))
-    return Carry(jnp.asarray(0), q, u, memory, RESULTS.successful, rows, dynamics.holding)
-
-
-def _step(dynamics: Dynamics, method: Method, clock: Clock, c: Carry) -> tuple[Carry, Row]:
-    dt = clock.step(c.k)
-    t, memory = clock.t(c.k), c.memory
-    dynamics = dynamics.during(t, c.q, c.u, dt)
-    if c.holding is not None:  # a memory of other contacts is none
-        changed = jnp.any(dynamics.holding != c.holding)
-        memory = jax.lax.cond(changed, lambda: method.init(dynamics, t, c.q, c.u, dt), lambda: memory)
-    out = method.step(dynamics, t, clock.t(c.k + 1), dt, c.q, c.u, memory)
-    row, how, rows = row_of(dynamics, method, out, dt)
-    result = first_failure(c.result, how)
-    # A failed step is not taken: whoever looks, or tries again, finds the state before it.
-    after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows, dynamics.holding)
-    stay = c._replace(result=result, rows=rows)
-    ok = result == RESULTS.successful
-    seen = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.inexact) else a, row)
-    return pick(ok, after, stay), seen
-
-
-def _loop(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, length: int) -> tuple[Carry, Row]:
-    """Up to ``length`` steps, to step number ``until`` at most; a failed step is the last one."""
-    empty = empty_row(dynamics, method, carry.q, carry.u)
-
-    def advance(c: Carry, _):
-        go = (c.k < until) & (c.result == RESULTS.successful)
-        return jax.lax.cond(go, lambda c: _step(dynamics, method, clock, c), lambda c: (c, empty), c)
-
-    return jax.lax.scan(advance, carry, length=length)
+def _put(rows: Any, n: Array, row: Any) -> Any:
+    return jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, jnp.asarray(x, a.dtype), n, 0), rows, row)
 
 
 @compiled
 def begin(
-    system: System, method: Method, clock: Clock, q: Array, u: Array, key: str
-) -> tuple[Dynamics, Carry, dict[str, Any], Any]:
+    system: System, method: Method, controller: Controller, t0: Any, q: Array, u: Array, key: str
+) -> tuple[Dynamics, Any, dict[str, Any], Any]:
     """``key``, here and below: what system and method captured, so that another value means another program."""
-    dynamics = Dynamics.of(system, clock.t0, q, u)
-    start = _start(dynamics, method, clock, q, u)
-    forces = first_forces(dynamics, method, start.memory)
-    return strong(dynamics), as_carry(start), start_values(dynamics, clock.t0, q, u), forces
+    dynamics = Dynamics.of(system, t0, q, u)
+    start, known = controller.first(dynamics, method, t0, q, u)
+    return strong(dynamics), as_carry(start), start_values(dynamics, t0, q, u), known
 
 
-@compiled
-def chunk(dynamics: Dynamics, method: Method, clock: Clock, carry: Carry, until, key: str) -> tuple[Carry, Row]:
-    return _loop(dynamics, method, clock, carry, until, CHUNK)
+def _piece(dynamics: Dynamics, method: Method, controller: Controller, state: Any, most: Any, key: str) -> Any:
+    state, rows, count = steps(dynamics, method, controller, state, controller.piece, most)
+    return state, rows, count, controller.unfinished(state)
 
 
-@traced_whole
-def whole(system: System, method: Method, clock: Clock, q: Array, u: Array, n: int, key: str) -> tuple[Carry, Row, Any]:
-    dynamics = Dynamics.of(system, clock.t0, q, u)
-    ok = start_is_consistent(start_values(*held((dynamics, clock.t0, q, u))))
-    start = _start(dynamics, method, clock, q, u)
+def _whole(
+    system: System, method: Method, controller: Controller, t0: Any, q: Array, u: Array, n: int, key: str
+) -> tuple[Any, Any, Any, Any]:
+    dynamics = Dynamics.of(system, t0, q, u)
+    ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
+    start, known = controller.first(dynamics, method, t0, q, u)
     start = start._replace(result=unless(ok, RESULTS.inconsistent_start))
 
-    def loop(args, start, _):
-        dynamics, method, clock = args
-        return _loop(dynamics, method, clock, start, n, n)
+    def loop(args: Any, start: Any, both_ways: bool) -> Any:
+        dynamics, method, controller = args
+        return steps(dynamics, method, controller, start, n, controller.attempts_for(n), both_ways)
 
-    return *repeated((dynamics, method, clock), start, loop=loop), first_forces(dynamics, method, start.memory)
+    state, rows, count = repeated((dynamics, method, controller), start, loop=loop)
+    if not controller.every:
+        rows = _padded(controller, rows, count, n, state.result != RESULTS.successful)
+    return state, rows, count, known
+
+
+_pieces = {nested: partial(compiled, nested=nested)(_piece) for nested in (False, True)}
+_wholes = {nested: partial(traced_whole, nested=nested)(_whole) for nested in (False, True)}
+
+
+def piece(dynamics: Dynamics, method: Method, controller: Controller, state: Any, most: Any, key: str) -> Any:
+    """So many attempts at most, or a piece full of rows: state, rows, their number, whether there is more to do."""
+    return _pieces[controller.nested](dynamics, method, controller, state, most, key)
+
+
+def whole(
+    system: System, method: Method, controller: Controller, t0: Any, q: Array, u: Array, n: int, key: str
+) -> tuple[Any, Any, Any, Any]:
+    """All at once, for tracing: n rows, of which those past the end repeat it."""
+    return _wholes[controller.nested](system, method, controller, t0, q, u, n, key)
+
+
+def _padded(controller: Controller, rows: Any, count: Array, n: int, failed: Array) -> Any:
+    """Rows past the end: the last one again, without percussions and events; nan after a failure."""
+    last = jnp.maximum(jnp.minimum(jnp.arange(n), count - 1), 0)
+    beyond = jnp.arange(n) >= count
+    rows = jax.tree.map(lambda a: a[last], rows)
+
+    def fill(a: Array, value: Any) -> Array:
+        return jnp.where(beyond.reshape(-1, *[1] * (a.ndim - 1)), value, a)
+
+    quiet = controller.quiet(rows, fill)
+    return jax.tree.map(lambda a: fill(a, jnp.where(failed, jnp.nan, a)) if eqx.is_inexact_array(a) else a, quiet)

@@ -9,20 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import loop
-from . import stepsize as adjusted
 from .captured import captured
-from .chunks import Run, in_chunks, unless_finished
+from .chunks import Run, in_pieces, unless_finished
 from .contract import explaining
+from .fixed import FixedSteps, Row, thinned
 from .located.asked import Located
 from .located.run import run_located
-from .loop import Clock, Row
 from .methods import by_name
 from .methods.base import Method
 from .progress import meter
 from .results import RESULTS, SimulationError, first_failure, message, succeeded
 from .rows import Layout
 from .solution import Solution, Stats
-from .stepsize import SwitchingPoints
+from .stepsize import Adjusted, SwitchingPoints
 from .system import System
 from .validate import as_parameters, check_rows, check_times, checked_vectors, is_count, is_traced
 
@@ -103,7 +102,7 @@ def simulate(
         if located is not None:
             return run_located(system, method, located, times, q, u, traced, crowded, progress, max_steps, throw)
         if stepsize is not None:
-            out = _adjusted_steps(system, method, stepsize.as_arrays(), times, q, u, traced, crowded, progress, max_steps)
+            out = _adjusted_steps(system, method, stepsize, times, q, u, traced, crowded, progress, max_steps)
         else:
             assert dt is not None
             out = _fixed_steps(system, method, float(dt), times, q, u, traced, crowded, progress, max_steps, int(save_every))
@@ -172,31 +171,19 @@ def _fixed_steps(
     t0, t1 = times
     key = captured(system, method)
     n = max(1, math.ceil((t1 - t0) / dt - CRUMB))
-    clock = Clock(*(np.asarray(x) for x in (t0, t1, dt, n)))
-    wanted = n if max_steps is None else min(n, max_steps)
     # traced runs have all rows at once, and thin them then
+    wanted = n if max_steps is None else min(n, max_steps)
     check_rows(system, method.n_solves, wanted if traced else -(-wanted // every), dt, times, q, u)
+    controller = FixedSteps(*(np.asarray(x) for x in (t0, t1, dt, n, wanted)))
     if traced:
-        state, rows, first = loop.whole(system, method, clock, q, u, wanted, key)
+        state, rows, _, first = loop.whole(system, method, controller, controller.t0, q, u, wanted, key)
         result, steps = state.result, wanted
         if every > 1:
-            rows = loop.thinned(rows, every, jnp)
+            rows = thinned(rows, every, jnp)
     else:
-        run = Run(
-            (key, type(system), type(method), q.shape, u.shape),
-            loop.begin,
-            lambda method: (system, method, clock, q, u, key),
-            lambda dynamics, method, c, size, _: loop.chunk(
-                dynamics, method, clock, c, np.asarray(min(int(c.k) + size, wanted)), key
-            ),
-            lambda before, after: int(after[0].k) - int(before.k),
-            lambda c: int(c.k) >= wanted,
-            lambda c: int(c.k),
-            lambda c: float(clock.t(c.k)),
-            crowded,
-        )
-        with meter(progress, n, "steps") as bar:
-            state, rows, result, first = in_chunks(run, method, t0, bar, every)
+        run = Run.of(system, method, controller, t0, q, u, key, crowded=crowded, every=every)
+        with meter(progress, controller.goal, controller.units) as bar:
+            state, rows, result, first = in_pieces(run, method, bar)
         steps = int(state.k)
     if wanted < n:
         result = first_failure(result, RESULTS.max_steps_reached)
@@ -208,33 +195,22 @@ def _fixed_steps(
 
 
 def _adjusted_steps(
-    system, method, control, times, q, u, traced: bool, crowded: bool, progress, max_steps: int | None
+    system, method, stepsize, times, q, u, traced: bool, crowded: bool, progress, max_steps: int | None
 ) -> _Outcome:
-    t0, t1 = np.asarray(times[0]), np.asarray(times[1])
-    key = captured(system, method)
+    t0, t1 = (np.asarray(t) for t in times)
+    key, controller = captured(system, method), Adjusted(stepsize.as_arrays(), t0, t1)
     if traced:
         if max_steps is None:
             raise ValueError("max_steps is missing: inside jit, vmap or a derivative, stepsize needs a number of rows")
-        state, kept, made, first = adjusted.whole(system, method, control, t0, t1, q, u, max_steps, key)
+        state, kept, made, first = loop.whole(system, method, controller, t0, q, u, max_steps, key)
         t = jnp.concatenate([t0[None], kept.t])
         counts: Any = state.attempts, jnp.minimum(made, max_steps)
         result = unless_finished(state.result, state.finished & (made <= max_steps))
         return _Outcome(t, kept.row, first, result, state.rows, 0.0, made, (kept.order, kept.state, kept.missed, *counts))
-    run = Run(
-        (key, type(system), type(method), q.shape, u.shape, "adjusted"),
-        adjusted.begin,
-        lambda method: (system, method, control, t0, t1, q, u, key),
-        lambda dynamics, method, c, size, halve: adjusted.chunk(
-            dynamics, method, control, t1, c, halve, np.asarray(2 * size), key
-        ),
-        lambda before, after: int(after[2]),
-        lambda c: bool(c.finished) or (max_steps is not None and int(c.k) >= max_steps),
-        lambda c: int(1000 * (float(c.accepted.t_E) - times[0]) / (times[1] - times[0])),
-        lambda c: float(c.accepted.t_E),
-        crowded,
-    )
-    with meter(progress, 1000, "thousandths") as bar:
-        state, kept, result, first = in_chunks(run, method, times[0], bar)
+    over = (lambda state: False) if max_steps is None else lambda state: int(state.k) >= max_steps
+    run = Run.of(system, method, controller, times[0], q, u, key, crowded=crowded, over=over)
+    with meter(progress, controller.goal, controller.units) as bar:
+        state, kept, result, first = in_pieces(run, method, bar)
     if max_steps is not None:
         cut = len(kept.t) > max_steps  # whatever came after that does not count
         result = unless_finished(RESULTS.successful if cut else result, bool(state.finished) and not cut)

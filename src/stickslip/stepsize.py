@@ -20,22 +20,19 @@ and steps end there.
 
 import math
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
-import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .compiling import compiled, traced_whole
 from .derive import Dynamics
-from .loop import CHUNK, Row, empty_row, first_forces, row_of
+from .fixed import Row, empty_row, first_forces, row_of
+from .loop import Controller
 from .methods.base import Method, Tolerances, discrete_state
 from .results import RESULTS, unless
-from .system import System
-from .trees import as_carry, blank, held, pick, repeated, strong
-from .validate import start_is_consistent, start_values
+from .trees import blank, pick
 
 EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
 
@@ -121,8 +118,8 @@ class Kept(NamedTuple):
         return cls(step.t_E, step.row, step.order, step.missed, jnp.concatenate(state))
 
 
-class Adjusted(NamedTuple):
-    """State between calculation steps."""
+class State(NamedTuple):
+    """Between calculation steps."""
 
     k: Array  # accepted steps of the run
     accepted: TimeStep
@@ -138,8 +135,8 @@ class Adjusted(NamedTuple):
 
 
 def _advance(
-    dynamics: Dynamics, method: Method, control: SwitchingPoints, t1: Array, patient: bool, c: Adjusted
-) -> tuple[Adjusted, Kept, Array, Kept, Array]:
+    dynamics: Dynamics, method: Method, control: SwitchingPoints, t1: Array, patient: bool, c: State
+) -> tuple[State, tuple[tuple[Kept, Array], ...]]:
     """One calculation step, and up to two steps to keep."""
     t, before = c.previous.t_E, c.previous
     stops = jnp.asarray(dynamics.system.switching_times, dtype=float).reshape(-1)
@@ -186,18 +183,18 @@ def _advance(
 
     first, second = kept(before, spent), kept(actual, pick(keep_previous, nothing, spent))
     pending = jnp.where(smooth, ~finished, c.pending & ~(resolved | detected | over))
-    after = Adjusted(
+    after = State(
         c.k + keep_previous + keep_actual, accepted, previous, pending, new_dt, t_no_increase,
         pick(keep_previous | keep_actual, nothing, spent), c.attempts + 1, finished, unless(~over, result), rows,
     )  # fmt: skip
     if patient:
-        return after, first, keep_previous, second, keep_actual
+        return after, ((first, keep_previous), (second, keep_actual))
     # The caller has a better solver: nothing has happened yet.
     waits = c._replace(result=unless(solved, result), rows=rows, attempts=c.attempts + 1, iterations=spent)
-    return pick(solved, after, waits), first, keep_previous & solved, second, keep_actual & solved
+    return pick(solved, after, waits), ((first, keep_previous & solved), (second, keep_actual & solved))
 
 
-def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Array, t1: Array, q, u) -> tuple[Adjusted, Any]:
+def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Array, t1: Array, q, u) -> tuple[State, Any]:
     """The first step: it has dt_min and is accepted, whatever its state. Also what the method knows of the start."""
     dt = jnp.minimum(control.dt_min, t1 - t0)
     memory = method.init(dynamics, t0, q, u, dt)
@@ -206,96 +203,55 @@ def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Arr
     start = TimeStep(t0 - dt, t0, dt, row, memory, blank(discrete_state(shapes.solves)), jnp.asarray(0), jnp.asarray(False))
     counts = jnp.zeros(method.n_solves, dtype=int)
     rows = jnp.zeros((method.n_solves, dynamics.n_y))
-    carry = Adjusted(
+    carry = State(
         jnp.asarray(0), start, start, jnp.asarray(False), dt, t0, (counts, counts), jnp.asarray(0), jnp.asarray(False),
         RESULTS.successful, rows,
     )  # fmt: skip
     return carry, first_forces(dynamics, method, memory)
 
 
-def _loop(
-    dynamics: Dynamics,
-    method: Method,
-    control: SwitchingPoints,
-    t1: Array,
-    patient: bool,
-    c: Adjusted,
-    length: int,
-    most: Any,
-    both_ways: bool = False,
-) -> tuple[Adjusted, Kept, Array]:
-    """Until ``length`` steps are kept, the end is reached, or so many were attempted."""
-    room = length + 2
-    kept = jax.tree.map(lambda a: jnp.zeros((room, *a.shape), a.dtype), Kept.of(dynamics, c.accepted))
-    until = c.attempts + most
+class Adjusted(Controller):
+    """Steps as `ss.SwitchingPoints` wants them, up to t1."""
 
-    def unfinished(state):
-        c, _, n = state
-        return ~c.finished & (c.result == RESULTS.successful) & (n < length) & (c.attempts < until)
+    kept: ClassVar[int] = 2
+    chosen: SwitchingPoints
+    t0: Any
+    t1: Any
+    # whether a step whose solve fails is halved; else the caller has a better solver
+    patient: bool = eqx.field(default=True, static=True)
 
-    def advance(state):
-        c, kept, n = state
-        c, first, keep_first, second, keep_second = _advance(dynamics, method, control, t1, patient, c)
+    def first(self, dynamics, method, t0, q, u):
+        return _first(dynamics, method, self.chosen, t0, self.t1, q, u)
 
-        def put(kept, n, row):
-            return jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, x.astype(a.dtype), n, 0), kept, row)
+    def nothing(self, dynamics, method, state):
+        return Kept.of(dynamics, state.accepted)
 
-        kept = put(kept, n, first)
-        n = n + keep_first
-        kept = put(kept, n, second)
-        return c, kept, n + keep_second
+    def advance(self, dynamics, method, state):
+        return _advance(dynamics, method, self.chosen, self.t1, self.patient, state)
 
-    start = c, kept, jnp.asarray(0)
-    if both_ways:  # differentiable: nested loops of known length, with checkpoints
-        return eqxi.while_loop(unfinished, advance, start, max_steps=int(most), kind="bounded", base=32)
-    return jax.lax.while_loop(unfinished, advance, start)
+    def unfinished(self, state):
+        return ~state.finished
 
+    def attempts(self, state):
+        return state.attempts
 
-@compiled
-def begin(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, key: str):
-    dynamics = Dynamics.of(system, t0, q, u)
-    carry, forces = _first(dynamics, method, control, t0, t1, q, u)
-    return strong(dynamics), as_carry(carry), start_values(dynamics, t0, q, u), forces
+    def attempts_for(self, rows):
+        return 1000 * rows
 
+    def quiet(self, rows, fill):
+        row = rows.row._replace(
+            P=tuple(fill(P, 0.0) for P in rows.row.P),
+            newton_iterations=fill(rows.row.newton_iterations, 0),
+            fixed_point_iterations=fill(rows.row.fixed_point_iterations, 0),
+            printed=fill(rows.row.printed, False),
+        )
+        return rows._replace(row=row, order=fill(rows.order, 0), missed=fill(rows.missed, False))
 
-@compiled
-def chunk(dynamics: Dynamics, method: Method, control: SwitchingPoints, t1, carry: Adjusted, patient: bool, most, key: str):
-    return _loop(dynamics, method, control, t1, patient, carry, CHUNK, most)
+    def patiently(self, patient):
+        return Adjusted(self.chosen, self.t0, self.t1, patient)
 
+    def progress(self, state):
+        return int(1000 * (self.time(state) - float(self.t0)) / (float(self.t1) - float(self.t0)))
 
-@traced_whole
-def whole(system: System, method: Method, control: SwitchingPoints, t0, t1, q: Array, u: Array, n: int, key: str):
-    """All steps at once, for tracing: n rows, of which those past the end repeat it."""
-    dynamics = Dynamics.of(system, t0, q, u)
-    ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
-    carry, forces = _first(dynamics, method, control, t0, t1, q, u)
-    carry = carry._replace(result=unless(ok, RESULTS.inconsistent_start))
-
-    def loop(args, carry, both_ways):
-        dynamics, method, control, t1 = args
-        return _loop(dynamics, method, control, t1, True, carry, n, 1000 * n, both_ways)
-
-    carry, kept, count = repeated((dynamics, method, control, t1), carry, loop=loop)
-    return carry, padded(kept, count, n, carry), count, forces
-
-
-def padded(kept: Kept, count: Array, n: int, carry: Adjusted) -> Kept:
-    """Rows past the end: the last one again, without percussions; nan after a failure."""
-    last = jnp.maximum(jnp.minimum(jnp.arange(n), count - 1), 0)
-    beyond = jnp.arange(n) >= count
-    failed = carry.result != RESULTS.successful
-    kept = jax.tree.map(lambda a: a[last], kept)
-
-    def fill(a, value):
-        return jnp.where(beyond.reshape(-1, *[1] * (a.ndim - 1)), value, a)
-
-    def nan(a):
-        return fill(a, jnp.where(failed, jnp.nan, a)) if jnp.issubdtype(a.dtype, jnp.inexact) else a
-
-    quiet = kept.row._replace(
-        P=tuple(fill(P, 0.0) for P in kept.row.P),
-        newton_iterations=fill(kept.row.newton_iterations, 0),
-        fixed_point_iterations=fill(kept.row.fixed_point_iterations, 0),
-        printed=fill(kept.row.printed, False),
-    )
-    return jax.tree.map(nan, kept._replace(row=quiet, order=fill(kept.order, 0), missed=fill(kept.missed, False)))
+    def time(self, state):
+        return float(state.accepted.t_E)

@@ -9,7 +9,7 @@ docs/events.md has the algorithm, its orders and its limits; the numbers in brac
     treatment    impacts, and new modes
     plan         how long the next attempt is
     attempt      one step, tried and judged
-    loop         attempts one after the other; what is compiled
+    between      where a run begins, and its controller
     dense        between two rows
     asked        the arguments of `simulate`
     run          a run in pieces, from outside of the compiled loop

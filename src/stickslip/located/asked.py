@@ -12,7 +12,7 @@ import numpy as np
 from .. import loop
 from ..contract import returned
 from ..events import PRINTED
-from ..loop import Clock
+from ..fixed import FixedSteps
 from ..methods import LobattoIIIAB, RadauIIA
 from ..methods.base import Method
 from ..methods.projected import CoupledStages
@@ -185,9 +185,9 @@ class Printed:
 
     def _steps(self, system: System, method: Method, rows: Row, key: str) -> tuple[Row, tuple[float, Any, Any], Any]:
         t, q, u, n = float(rows.t[-1]), rows.q[-1], rows.u[-1], 3
-        clock = Clock(*(np.asarray(x) for x in (t, t + n * self._dt, self._dt, n)))
-        dynamics, carry, _, _ = loop.begin(system, method, clock, q, u, key)
-        carry, made = loop.chunk(dynamics, method, clock, carry, np.asarray(n), key)
+        controller = FixedSteps(*(np.asarray(x) for x in (t, t + n * self._dt, self._dt, n, n)))
+        dynamics, carry, _, _ = loop.begin(system, method, controller, controller.t0, q, u, key)
+        carry, made, *_ = loop.piece(dynamics, method, controller, carry, np.asarray(n), key)
         made = jax.tree.map(lambda a: np.asarray(a)[:n], made)
         last = jax.tree.map(lambda a: np.repeat(np.asarray(a)[-1:], n, axis=0), rows)
         code = np.zeros_like(last.code)

@@ -6,13 +6,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from .. import loop
 from ..captured import captured
-from ..chunks import Run, in_chunks, joined, unless_finished
+from ..chunks import Run, in_pieces, joined, unless_finished
 from ..progress import meter
 from ..results import RESULTS, SimulationError, first_failure, message, succeeded, unless
 from ..solution import Solution
-from . import loop
 from .asked import Located, Printed
+from .between import BetweenEvents
 from .output import solution
 
 
@@ -23,11 +24,12 @@ def run_located(
     t0, t1 = times
     asked.check_events(t0, q, u)
     asked = asked.on(system)
-    control, key = asked.control(t0, t1, None if traced else max_steps), captured(system, method, *asked.events)
+    key = captured(system, method, *asked.events)
+    controller = BetweenEvents(asked.control(t0, t1, None if traced else max_steps), np.asarray(t0))
     if traced:
         if max_steps is None:
             raise ValueError("max_steps is missing: inside jit, vmap or a derivative, tolerances need a number of rows")
-        state, rows, laws = loop.whole(system, method, control, np.asarray(t0), q, u, max_steps, key)
+        state, rows, _, laws = loop.whole(system, method, controller, controller.t0, q, u, max_steps, key)
         result = unless_finished(state.result, state.finished)
         if asked.max_events is not None:
             result = first_failure(result, unless(state.events <= asked.max_events, RESULTS.max_events_reached))
@@ -35,25 +37,16 @@ def run_located(
     pieces: list[Any] = []
     attempts = steps = events = 0
     smallest, printed, at = math.inf, Printed(times), (t0, q, u)
-    with meter(progress, 1000, "thousandths") as bar:
+    with meter(progress, controller.goal, controller.units) as bar:
         while True:
-            run = Run(
-                (key, type(system), type(method), q.shape, u.shape, "located"),
-                loop.begin,
-                lambda method, at=at: (system, method, control, np.asarray(at[0]), at[1], at[2], key),
-                lambda dynamics, method, c, size, _: loop.chunk(dynamics, method, control, c, np.asarray(size), key),
-                lambda before, after: int(after[2]),
-                lambda c, steps=steps, events=events: (
-                    bool(c.finished)
-                    or (max_steps is not None and steps + int(c.steps) >= max_steps)
+            run = Run.of(
+                system, method, controller, at[0], at[1], at[2], key, crowded=crowded,
+                over=lambda c, steps=steps, events=events: (
+                    (max_steps is not None and steps + int(c.steps) >= max_steps)
                     or (asked.max_events is not None and events + int(c.events) > asked.max_events)
                 ),
-                lambda c: int(1000 * (float(c.t) - t0) / (t1 - t0)),
-                lambda c: float(c.t),
-                crowded,
-                loop.ROWS,
-            )
-            state, rows, result, laws = in_chunks(run, method, at[0], bar, check=not pieces)
+            )  # fmt: skip
+            state, rows, result, laws = in_pieces(run, method, bar, check=not pieces)
             if not bool(state.finished):
                 rows = joined([rows, jax.tree.map(lambda a: np.asarray(a)[None], state.kept)])
             pieces.append(rows)
