@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from .derive import Dynamics
 from .loop import Controller
-from .methods.base import Method, Step, result_of
+from .methods.base import Method, Step, Work
 from .results import RESULTS, first_failure, unless
 from .trees import pick
 
@@ -32,8 +32,7 @@ class Row(NamedTuple):
     q: Array
     u: Array
     P: tuple[Array, Array, Array, Array]
-    newton_iterations: Array
-    fixed_point_iterations: Array
+    work: Work
     residual: Array
     printed: Array  # laws whose friction was the printed one where the scheme has a better one
     separated: Any = None  # la and Lambda, each as P
@@ -42,13 +41,12 @@ class Row(NamedTuple):
 def row_of(dynamics: Dynamics, method: Method, out: Step, dt: Any) -> tuple[Row, Any, Array]:
     """What is kept of a step of length dt, how it ended, and its residuals by solve."""
     finite = jnp.all(jnp.isfinite(out.q)) & jnp.all(jnp.isfinite(out.u))
-    result = first_failure(unless(finite, RESULTS.not_finite), result_of(out.solves))
+    result = first_failure(unless(finite, RESULTS.not_finite), out.result)
     row = Row(
         out.q,
         out.u,
         dynamics.percussions(out.P, dt),
-        jnp.stack([s.newton_iterations for s in out.solves]),
-        jnp.stack([s.fixed_point_iterations for s in out.solves]),
+        out.spent,
         jnp.stack([s.residual for s in out.solves]),
         _by_law(dynamics, out.printed),
         # a force, and an impulse
@@ -77,17 +75,17 @@ def thinned(rows: Row, every: int, xp: Any) -> Row:
     if separated is not None:
         separated = jax.tree.map(last, separated[0]), jax.tree.map(total, separated[1])
     return Row(
-        last(rows.q), last(rows.u), jax.tree.map(total, rows.P), total(rows.newton_iterations),
-        total(rows.fixed_point_iterations), largest(rows.residual), largest(rows.printed), separated,
+        last(rows.q), last(rows.u), jax.tree.map(total, rows.P), jax.tree.map(total, rows.work),
+        largest(rows.residual), largest(rows.printed), separated,
     )  # fmt: skip
 
 
 def empty_row(dynamics: Dynamics, method: Method, q: Array, u: Array) -> Row:
-    counts = jnp.zeros(method.n_solves, dtype=int)
+    none = Work.none(method.n_solves)
     nothing = jnp.full_like(q, jnp.nan), jnp.full_like(u, jnp.nan)
     percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan), 0.0)
     separated = (percussions, percussions) if method.separates else None
-    return Row(*nothing, percussions, counts, counts, jnp.full(method.n_solves, jnp.nan), _by_law(dynamics, None), separated)
+    return Row(*nothing, percussions, none, jnp.full(method.n_solves, jnp.nan), _by_law(dynamics, None), separated)
 
 
 def _by_law(dynamics: Dynamics, of_balls: Any) -> Array:

@@ -227,7 +227,7 @@ def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solu
         return xp.concatenate([xp.asarray(first)[None], rest])
 
     zero = [xp.zeros(P.shape[1:]) for P in rows.P]
-    counters = (rows.newton_iterations, rows.fixed_point_iterations, rows.residual, rows.printed)
+    counters = (*rows.work, rows.residual, rows.printed)
     stats = Stats(*counters)
     more: dict[str, Any] = {}
     if out.adjusted is not None:

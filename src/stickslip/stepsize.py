@@ -30,7 +30,7 @@ from jaxtyping import Array, Float
 from .derive import Dynamics
 from .fixed import Row, empty_row, first_forces, row_of
 from .loop import Controller
-from .methods.base import Method, Tolerances, discrete_state
+from .methods.base import Method, Tolerances, Work
 from .results import RESULTS, unless
 from .trees import blank, pick
 
@@ -127,7 +127,7 @@ class State(NamedTuple):
     pending: Array  # whether the previous step is another one than the accepted
     dt: Array
     t_no_increase: Array
-    iterations: tuple[Array, Array]  # since the last step that was kept
+    work: Work  # since the last step that was kept
     attempts: Array
     finished: Array
     result: Any
@@ -155,7 +155,7 @@ def _advance(
     attempt = method.attempt(dynamics, t, t_E, dt, q, u, memory, c.accepted.sigma, control.tolerances)
     row, result, rows = row_of(dynamics, method, attempt.step, dt)
     solved, shortest = result == RESULTS.successful, control.is_shortest(dt)
-    sigma, missed = discrete_state(attempt.step.solves), attempt.same & ~attempt.accurate & ~shortest
+    sigma, missed = attempt.step.state, attempt.same & ~attempt.accurate & ~shortest
     actual = TimeStep(t, t_E, dt, row, attempt.step.memory, sigma, attempt.order, missed)
 
     settled = ~c.pending | control.is_shortest(before.dt)  # the previous step cannot hide the switching point
@@ -174,12 +174,11 @@ def _advance(
 
     keep_previous = c.pending & (smooth | resolved | over)
     keep_actual = resolved | finished
-    spent = c.iterations[0] + row.newton_iterations, c.iterations[1] + row.fixed_point_iterations
+    spent = c.work + row.work
     nothing = jax.tree.map(jnp.zeros_like, spent)
 
     def kept(step: TimeStep, work) -> Kept:
-        row = step.row._replace(newton_iterations=work[0], fixed_point_iterations=work[1])
-        return Kept.of(dynamics, step._replace(row=row))
+        return Kept.of(dynamics, step._replace(row=step.row._replace(work=work)))
 
     first, second = kept(before, spent), kept(actual, pick(keep_previous, nothing, spent))
     pending = jnp.where(smooth, ~finished, c.pending & ~(resolved | detected | over))
@@ -190,7 +189,7 @@ def _advance(
     if patient:
         return after, ((first, keep_previous), (second, keep_actual))
     # The caller has a better solver: nothing has happened yet.
-    waits = c._replace(result=unless(solved, result), rows=rows, attempts=c.attempts + 1, iterations=spent)
+    waits = c._replace(result=unless(solved, result), rows=rows, attempts=c.attempts + 1, work=spent)
     return pick(solved, after, waits), ((first, keep_previous & solved), (second, keep_actual & solved))
 
 
@@ -200,11 +199,11 @@ def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Arr
     memory = method.init(dynamics, t0, q, u, dt)
     shapes = jax.eval_shape(lambda: method.step(dynamics, t0, t0 + dt, dt, q, u, memory))
     row = empty_row(dynamics, method, q, u)._replace(q=q, u=u)
-    start = TimeStep(t0 - dt, t0, dt, row, memory, blank(discrete_state(shapes.solves)), jnp.asarray(0), jnp.asarray(False))
-    counts = jnp.zeros(method.n_solves, dtype=int)
+    start = TimeStep(t0 - dt, t0, dt, row, memory, blank(shapes.state), jnp.asarray(0), jnp.asarray(False))
+    none = Work.none(method.n_solves)
     rows = jnp.zeros((method.n_solves, dynamics.n_y))
     carry = State(
-        jnp.asarray(0), start, start, jnp.asarray(False), dt, t0, (counts, counts), jnp.asarray(0), jnp.asarray(False),
+        jnp.asarray(0), start, start, jnp.asarray(False), dt, t0, none, jnp.asarray(0), jnp.asarray(False),
         RESULTS.successful, rows,
     )  # fmt: skip
     return carry, first_forces(dynamics, method, memory)
@@ -241,8 +240,7 @@ class Adjusted(Controller):
     def quiet(self, rows, fill):
         row = rows.row._replace(
             P=tuple(fill(P, 0.0) for P in rows.row.P),
-            newton_iterations=fill(rows.row.newton_iterations, 0),
-            fixed_point_iterations=fill(rows.row.fixed_point_iterations, 0),
+            work=Work(*(fill(n, 0) for n in rows.row.work)),
             printed=fill(rows.row.printed, False),
         )
         return rows._replace(row=row, order=fill(rows.order, 0), missed=fill(rows.missed, False))

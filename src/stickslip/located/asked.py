@@ -196,7 +196,7 @@ class Printed:
         new = last._replace(
             t=t + self._dt * np.arange(1, n + 1), q=made.q, u=made.u, P=made.P, u_dot=unknown, u_dot_before=unknown,
             u_dot_quarter=unknown, la=jax.tree.map(lambda a: np.full_like(a, np.nan), last.la),
-            newton_iterations=made.newton_iterations.sum(axis=1), code=code,
+            newton_iterations=made.work.newton_iterations.sum(axis=1), code=code,
         )  # fmt: skip
         # the last row is that with which the next piece begins
         return jax.tree.map(lambda a: a[:-1], new), (float(new.t[-1]), new.q[-1], new.u[-1]), carry.result

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..derive import Directions, Dynamics
 from ..results import RESULTS, first_failure
@@ -20,8 +20,27 @@ from ..stacked import ActiveSet
 from ..trees import held
 
 
+class Work(NamedTuple):
+    """What was done, in every solve of a step; it adds up."""
+
+    newton_iterations: Int[Array, " solves"]
+    fixed_point_iterations: Int[Array, " solves"]
+
+    @classmethod
+    def of(cls, solves: tuple[Solve, ...]) -> "Work":
+        kinds = zip(*((s.newton_iterations, s.fixed_point_iterations) for s in solves), strict=True)
+        return cls(*(jnp.stack(counts) for counts in kinds))
+
+    @classmethod
+    def none(cls, n_solves: int) -> "Work":
+        return cls(*[jnp.zeros(n_solves, dtype=int)] * 2)
+
+    def __add__(self, more: "Work") -> "Work":  # type: ignore[override]
+        return Work(*(a + b for a, b in zip(self, more, strict=True)))
+
+
 class Step(NamedTuple):
-    """The end of a step."""
+    """A step on trial: its end, and what there is to say about how it was made."""
 
     q: Float[Array, " nq"]
     u: Float[Array, " nu"]
@@ -31,6 +50,24 @@ class Step(NamedTuple):
     separated: Any = None  # forces and impulses, where the scheme tells them apart
     printed: Any = None  # balls that had the printed friction law where the scheme has a better one
     error: Any = None  # estimate of the local error of (q, u), where the scheme has embedded weights
+    work: Work | None = None  # where more was done than these solves
+
+    @property
+    def spent(self) -> Work:
+        return Work.of(self.solves) if self.work is None else self.work
+
+    @property
+    def state(self) -> tuple[ActiveSet, ...]:
+        """sigma: for every law whether it is a constraint (closed, sticking) or impressed, in every solve."""
+        return tuple(s.active for s in self.solves)
+
+    @property
+    def result(self) -> Any:
+        """How the solves ended: the first failure, or success."""
+        result = RESULTS.successful
+        for s in self.solves:
+            result = first_failure(result, s.result)
+        return result
 
 
 class Tolerances(NamedTuple):
@@ -56,19 +93,6 @@ class Attempt(NamedTuple):
     accurate: Bool[Array, ""]
     order: Array
     may_grow: Any = True  # whether a step twice as long would be accurate, as far as the scheme can tell
-
-
-def discrete_state(solves: tuple[Solve, ...]) -> tuple[ActiveSet, ...]:
-    """sigma of a step: for every law whether it is a constraint (closed, sticking) or impressed, in every solve."""
-    return tuple(s.active for s in solves)
-
-
-def result_of(solves: tuple[Solve, ...]) -> Any:
-    """How the solves of a step ended: the first failure, or success."""
-    result = RESULTS.successful
-    for s in solves:
-        result = first_failure(result, s.result)
-    return result
 
 
 def same_state(a: Any, b: Any) -> Bool[Array, ""]:
@@ -105,10 +129,6 @@ class Method(eqx.Module):
     @abc.abstractmethod
     def step(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any) -> Step: ...
 
-    def trial(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any, modes: Any) -> Any:
-        """A step with given friction modes, for schemes whose `step` is `spatial_friction.settle`."""
-        raise NotImplementedError(f"{type(self).__name__}: a scheme that calls settle(...) makes its steps in trial(...)")
-
     def resume(self, dynamics: Dynamics, t, q: Array, u: Array, dt, memory: Any) -> Any:
         """The memory where another step size, or a state that no step ended in, goes on from here: a new start."""
         return self.init(dynamics, t, q, u, dt)
@@ -116,7 +136,7 @@ class Method(eqx.Module):
     def attempt(self, dynamics: Dynamics, t, t1, dt, q, u, memory: Any, sigma: Any, tolerances: Tolerances) -> Attempt:
         """A step for `ss.SwitchingPoints`, after a step with state sigma."""
         out = self.step(dynamics, t, t1, dt, q, u, memory)
-        same, order = same_state(discrete_state(out.solves), sigma), self.order
+        same, order = same_state(out.state, sigma), self.order
         accurate = may_grow = jnp.asarray(True)
         if out.error is not None:
             end = jnp.concatenate([out.q, out.u])

@@ -26,16 +26,15 @@ from ..initial import acceleration_level, contact_state
 from ..results import RESULTS, first_failure
 from ..solvers import Solve, Solver
 from ..tableaus import ButcherTableau, sdirk2, sdirk3, tr_bdf2, tr_theta, trx2
-from .base import Method, Step, default_solver
+from .base import Step, default_solver
 from .projected import Memory, project, start
 from .spatial_friction import (
     Friction,
     Modes,
     Outcome,
+    PositionLevel,
     StagewiseInclusions,
-    checked_friction,
     judged,
-    settle,
 )
 from .stages import MotionInverse, Stages, each, stage_inclusions
 
@@ -54,16 +53,12 @@ class Carried(NamedTuple):
     result: Any  # whether the force could be found
 
 
-class StageByStage(Method):
+class StageByStage(PositionLevel):
     """Subclasses name their tableau."""
 
     projected: eqx.AbstractVar[bool]
-    friction: eqx.AbstractVar[Friction]
-
-    level = "position"
 
     def __check_init__(self):
-        checked_friction(self)
         tableau, name = self.tableau, type(self).__name__
         implicit = np.diag(tableau.A)[1 if tableau.explicit_first_stage else 0 :]
         for holds, what in (
@@ -77,6 +72,13 @@ class StageByStage(Method):
     @property
     def tableau(self) -> ButcherTableau:
         raise NotImplementedError
+
+    @property
+    def stagewise(self) -> bool:
+        return self.friction == "stagewise" and self.projected
+
+    def contacts(self, memory):
+        return memory.memory.contacts
 
     @property
     def n_solves(self) -> int:
@@ -98,12 +100,6 @@ class StageByStage(Method):
     @property
     def remembers(self) -> bool:
         return self._explicit_first  # the force of the last stage
-
-    def step(self, dynamics, t, t1, dt, q, u, memory):
-        return settle(
-            self, dynamics, t, t1, dt, q, u, memory, memory.memory,
-            stagewise=self.friction == "stagewise" and self.projected,
-        )  # fmt: skip
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         carried, memory = memory, memory.memory

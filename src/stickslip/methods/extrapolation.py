@@ -27,7 +27,7 @@ from jaxtyping import Array, Bool, Float
 from ..results import RESULTS, first_failure
 from ..solvers import Automatic, SemismoothNewton
 from ..trees import blank, pick
-from .base import Attempt, Method, Step, Tolerances, discrete_state, result_of, same_state
+from .base import Attempt, Method, Step, Tolerances, Work, same_state
 from .moreau import MoreauMidpoint
 
 MAX_ORDER = 20
@@ -55,7 +55,7 @@ class _Tableau(NamedTuple):
     first: Step  # T_1,1
     best: Array  # T_i-1,i-1
     P_best: Array
-    iterations: tuple[Array, Array]
+    work: Work
     result: Any
     same: Bool[Array, ""]
     accurate: Bool[Array, ""]
@@ -124,7 +124,7 @@ class Extrapolation(Method):
 
     def init(self, dynamics, t, q, u, dt):
         base = self.base.init(dynamics, t, q, u, dt)
-        shapes = jax.eval_shape(lambda: discrete_state(self.base.step(dynamics, t, t + dt, dt, q, u, base).solves))
+        shapes = jax.eval_shape(lambda: self.base.step(dynamics, t, t + dt, dt, q, u, base).state)
         return Memory(base, blank(shapes), jnp.asarray(False))
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
@@ -149,15 +149,13 @@ class Extrapolation(Method):
 
         def advance(s: _Tableau) -> _Tableau:
             out = substep(s)
-            sigma = discrete_state(out.solves)
+            sigma = out.state
             is_first = (s.i == 0) & (s.j == 0)
             first = pick(is_first, out, s.first)
-            expected = pick(memory.known, memory.sigma, discrete_state(first.solves))
+            expected = pick(memory.known, memory.sigma, first.state)
             same = s.same & same_state(sigma, expected)
             P = s.P + out.P
-            newton = s.iterations[0] + jnp.stack([x.newton_iterations for x in out.solves])
-            fixed = s.iterations[1] + jnp.stack([x.fixed_point_iterations for x in out.solves])
-            result = first_failure(s.result, result_of(out.solves))
+            result = first_failure(s.result, out.result)
             complete = s.j + 1 == numbers[s.i]
             y = jnp.concatenate([out.q, out.u])
             T = self._next_line(s.i, s.T, y)
@@ -171,16 +169,16 @@ class Extrapolation(Method):
             return _Tableau(
                 jnp.where(complete, s.i + 1, s.i), jnp.where(complete, 0, s.j + 1), pick(complete, begin, at),
                 jnp.where(complete, 0.0, P), jnp.where(complete, T, s.T), first,
-                jnp.where(complete, T[-1], s.best), jnp.where(complete, P, s.P_best), (newton, fixed), result,
+                jnp.where(complete, T[-1], s.best), jnp.where(complete, P, s.P_best), s.work + out.spent, result,
                 same, small, done, printed,
             )  # fmt: skip
 
         shapes = jax.eval_shape(lambda: base.step(dynamics, t, t1, dt, q, u, memory.base))
         y = jnp.concatenate([q, u])
-        counts, yes = jnp.zeros(base.n_solves, dtype=int), jnp.asarray(True)
+        yes = jnp.asarray(True)
         start = _Tableau(
             jnp.asarray(0), jnp.asarray(0), begin, begin.P, jnp.zeros((self.order, y.shape[0])), blank(shapes), y, begin.P,
-            (counts, counts), RESULTS.successful, yes, yes, ~yes, blank(shapes.printed),
+            Work.none(base.n_solves), RESULTS.successful, yes, yes, ~yes, blank(shapes.printed),
         )  # fmt: skip
 
         # a loop whose length is known, which can be differentiated both ways
@@ -193,12 +191,8 @@ class Extrapolation(Method):
         u1 = jnp.where(end.same, end.best[q.shape[0] :], end.first.u)
         P = jnp.where(end.same, end.P_best, end.first.P)
         after = base.resume(dynamics, t1, q1, u1, dt, end.first.memory)
-        sigma = discrete_state(end.first.solves)
-        solves = tuple(
-            s._replace(newton_iterations=newton, fixed_point_iterations=fixed, result=end.result)
-            for s, newton, fixed in zip(end.first.solves, *end.iterations, strict=True)
-        )
-        step = Step(q1, u1, P, Memory(after, sigma, yes), solves, printed=end.printed)
+        solves = tuple(s._replace(result=end.result) for s in end.first.solves)
+        step = Step(q1, u1, P, Memory(after, end.first.state, yes), solves, printed=end.printed, work=end.work)
         return Attempt(step, end.same, end.accurate, jnp.where(end.same, end.i, 1))
 
     def _next_line(self, i: Array, T: Array, y: Array) -> Array:

@@ -41,17 +41,16 @@ from ..rows import LevelLayout
 from ..scales import Scales
 from ..solvers import ProxParameters, Solver
 from ..stacked import ActiveSet
-from .base import Method, Step, default_solver, restitution
+from .base import Step, default_solver, restitution
 from .generalized_alpha_laws import Levels, Motion, level_scales, on_all_levels
 from .spatial_friction import (
     Contacts,
     Friction,
     Modes,
     Outcome,
-    checked_friction,
+    PositionLevel,
     contacts_after,
     judged,
-    settle,
 )
 
 
@@ -74,7 +73,7 @@ class Separated(NamedTuple):
     Lambda: Array
 
 
-class GeneralizedAlpha(Method):
+class GeneralizedAlpha(PositionLevel):
     """R(infinity) = rho_inf chooses the damping of high frequencies: 1 none, 0 all in one step."""
 
     rho_inf: float = eqx.field(default=0.9, static=True)
@@ -82,16 +81,15 @@ class GeneralizedAlpha(Method):
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 2
-    level = "position"
     reference = "Capobianco, Harsch, Eugster, Leine, IJNME 122 (2021), doi:10.1002/nme.6801 (S2)"
     n_solves = 1
     separates = True
     remembers = True
+    sticks = False  # stick is as printed
 
     def __check_init__(self):
         if not 0.0 <= self.rho_inf <= 1.0:
             raise ValueError(f"GeneralizedAlpha(rho_inf={self.rho_inf}): rho_inf must be between 0 and 1")
-        checked_friction(self)
 
     @property
     def coefficients(self) -> tuple[float, float, float, float]:
@@ -122,13 +120,6 @@ class GeneralizedAlpha(Method):
         return Memory(
             now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), scales, at.velocities(u),
             jnp.asarray(dt), now.result, Contacts.of(closed, may_stick),
-        )  # fmt: skip
-
-    def step(self, dynamics, t, t1, dt, q, u, memory):
-        # stick is as printed
-        return settle(
-            self, dynamics, t, t1, dt, q, u, memory, memory,
-            stagewise=self.friction == "stagewise", sticks=False,
         )  # fmt: skip
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
@@ -189,7 +180,7 @@ class GeneralizedAlpha(Method):
         out = out._replace(rows=layout.worst(out.rows), tolerance=out.tolerance[velocity])
         by_level = out.active.normal.reshape(3, laws.n_N)
         active = ActiveSet(by_level[2], out.active.stick.reshape(2, laws.set.count)[0])
-        contacts = contacts_after(dynamics, modes, memory, active, end, u1, P, out.tolerance, sticks=False)
+        contacts = contacts_after(dynamics, modes, memory, active, end, u1, P, out.tolerance, sticks=self.sticks)
         after = Memory(
             a1,
             share * a1 + a_rest,

@@ -34,16 +34,15 @@ from ..derive import Directions, Dynamics
 from ..operators import ForceDirections
 from ..solvers import Inclusions, Problem, Solve, Solver
 from ..tableaus import ButcherTableau, half_explicit
-from .base import Method, Step, default_solver
+from .base import Step, default_solver
 from .projected import project, start
 from .spatial_friction import (
     Friction,
     Modes,
     Outcome,
+    PositionLevel,
     StagewiseInclusions,
-    checked_friction,
     judged,
-    settle,
 )
 from .stages import stage_inclusions
 
@@ -88,7 +87,7 @@ class _Sweep(NamedTuple):
     U: Float[Array, " nu"]  # U_i
 
 
-class HalfExplicit(Method):
+class HalfExplicit(PositionLevel):
     """Explicit in forces and motion, contact on position level: ``stages`` 2 (order 2) or 4 (order 3), velocities projected.
 
     A stage solves for percussions only. ``friction``: "stagewise" or "printed".
@@ -98,13 +97,11 @@ class HalfExplicit(Method):
     friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
-    level = "position"
     explicit_forces = True
     reference = "A. Ostermann, Appl. Numer. Math. 13 (1993); Breuling, thesis, section 8.2 (S3)"
 
     def __check_init__(self):
         half_explicit(self.stages)
-        checked_friction(self)
 
     @property
     def tableau(self) -> ButcherTableau:
@@ -120,12 +117,6 @@ class HalfExplicit(Method):
 
     def init(self, dynamics, t, q, u, dt):
         return start(dynamics, t, q, u, dt)
-
-    def step(self, dynamics, t, t1, dt, q, u, memory):
-        return settle(
-            self, dynamics, t, t1, dt, q, u, memory, memory,
-            stagewise=self.friction == "stagewise",
-        )  # fmt: skip
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         tableau, s = self.tableau, self.stages

@@ -32,23 +32,22 @@ import numpy as np
 from ..derive import Directions
 from ..solvers import Solver
 from ..tableaus import lobatto_iiia, lobatto_iiib
-from .base import Method, Step, default_solver, impact_problem, percussion_slack
+from .base import Step, default_solver, impact_problem, percussion_slack
 from .projected import Memory, start
 from .spatial_friction import (
     Friction,
     Modes,
     Outcome,
+    PositionLevel,
     StagewiseInclusions,
-    checked_friction,
     contacts_after,
     judged,
     mixture,
-    settle,
 )
 from .stages import Coefficients, MotionInverse, Stages, levers, stage_inclusions
 
 
-class LobattoIIIAB(Method):
+class LobattoIIIAB(PositionLevel):
     """Lobatto IIIA-IIIB with s ``stages``: order 2s - 2, symplectic for constant M; s = 2 is RATTLE.
 
     ``form="momentum"`` is symplectic for any T of a `LagrangianSystem`; ``friction``: "stagewise" or "printed";
@@ -61,7 +60,6 @@ class LobattoIIIAB(Method):
     friction: Friction = eqx.field(default="stagewise", static=True)
     solver: Solver = eqx.field(default_factory=default_solver)
 
-    level = "position"
     explicit_forces = True
     reference = (
         "Capobianco, Harsch, Leyendecker, CMAME (S1); Breuling, thesis, chapter 5 (S3); Jay 1996, doi:10.1137/0733019"
@@ -72,7 +70,6 @@ class LobattoIIIAB(Method):
         lobatto_iiia(self.stages)
         if self.form not in ("velocity", "momentum"):
             raise ValueError(f"LobattoIIIAB(form={self.form!r}): form must be 'velocity' or 'momentum'")
-        checked_friction(self)
 
     @property
     def order(self):
@@ -83,14 +80,8 @@ class LobattoIIIAB(Method):
             raise ValueError("LobattoIIIAB(form='momentum') needs q_dot = u: this system defines B or beta")
         return start(dynamics, t, q, u, dt)
 
-    def step(self, dynamics, t, t1, dt, q, u, memory):
-        return settle(
-            self, dynamics, t, t1, dt, q, u, memory, memory,
-            stagewise=self._stagewise,
-        )  # fmt: skip
-
     @property
-    def _stagewise(self) -> bool:
+    def stagewise(self) -> bool:
         return self.friction == "stagewise" and not self.integrated
 
     @property
@@ -110,7 +101,7 @@ class LobattoIIIAB(Method):
             jnp.zeros((s - 1) * dynamics.n_y),
         )  # fmt: skip
         inclusions = StagewiseInclusions.of(inclusions, modes, jnp.eye(s - 1), dt)
-        mixed = mixture(dynamics, modes, *self._rows) if self._stagewise else None
+        mixed = mixture(dynamics, modes, *self._rows) if self.stagewise else None
         p = dynamics.momentum(t, q, u)
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess

@@ -28,17 +28,16 @@ from ..scales import Scales
 from ..solvers import Solve, Solver
 from ..stacked import ActiveSet
 from ..tableaus import ButcherTableau, lobatto_iiic, radau_iia
-from .base import Method, Step, default_solver, impact_problem, percussion_slack
+from .base import Step, default_solver, impact_problem, percussion_slack
 from .spatial_friction import (
     Contacts,
     Friction,
     Modes,
     Outcome,
+    PositionLevel,
     StagewiseInclusions,
-    checked_friction,
     contacts_after,
     judged,
-    settle,
 )
 from .stages import Coefficients, MotionInverse, Stages, levers, stage_inclusions
 
@@ -89,17 +88,13 @@ def project(
     return u1, P, Memory(P / dt, end.scales_after(u1, u, P), end.velocities(u1), contacts), solves, slack
 
 
-class CoupledStages(Method):
+class CoupledStages(PositionLevel):
     """All stages in one system. Subclasses name their tableau."""
 
     stages: eqx.AbstractVar[int]
     projected: eqx.AbstractVar[bool]
-    friction: eqx.AbstractVar[Friction]
-
-    level = "position"
 
     def __check_init__(self):
-        checked_friction(self)
         if not self.tableau.stiffly_accurate:
             raise ValueError(
                 f"{type(self).__name__}: {self.tableau.name} is not stiffly accurate: the last row of A must be b"
@@ -120,17 +115,15 @@ class CoupledStages(Method):
         return Coefficients(c, A, A, b, np.linalg.inv(A), tuple(range(self.stages)), c)
 
     @property
+    def stagewise(self) -> bool:
+        return self.friction == "stagewise" and self.projected
+
+    @property
     def n_solves(self) -> int:
         return 2 if self.projected else 1
 
     def init(self, dynamics, t, q, u, dt):
         return start(dynamics, t, q, u, dt)
-
-    def step(self, dynamics, t, t1, dt, q, u, memory):
-        return settle(
-            self, dynamics, t, t1, dt, q, u, memory, memory,
-            stagewise=self.friction == "stagewise" and self.projected,
-        )  # fmt: skip
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         known, s = self.coefficients, self.stages

@@ -34,18 +34,17 @@ from ..linalg import solve, spd_solve
 from ..operators import ForceDirections
 from ..rows import StageLayout
 from ..solvers import Inclusions, Problem, ProxParameters, Solver
-from .base import Method, Step, default_solver, impact_problem, on_position_level, percussion_slack
+from .base import Step, default_solver, impact_problem, on_position_level, percussion_slack
 from .spatial_friction import (
     Contacts,
     Friction,
     Modes,
     Outcome,
+    PositionLevel,
     StagewiseInclusions,
-    checked_friction,
     contacts_after,
     judged,
     mixture,
-    settle,
 )
 
 # What psi is made of, from the rows at (q_n, u_n+1/2) and (q_n+1, u_n+1/2): printed, slip, stick. See `spatial_friction`.
@@ -142,7 +141,7 @@ class Memory(NamedTuple):
     contacts: Contacts
 
 
-class Rattle(Method):
+class Rattle(PositionLevel):
     """Nonsmooth RATTLE: order 2, contact on position and velocity level, symplectic for constant M; the default choice.
 
     ``friction``: "stagewise", of full order where the direction of slip turns, or "printed" as in the paper.
@@ -152,7 +151,6 @@ class Rattle(Method):
     solver: Solver = eqx.field(default_factory=default_solver)
 
     order = 2
-    level = "position"
     explicit_forces = True
     reference = "Breuling, Capobianco, Eugster, Leine, NAHS 52 (2024); doi:10.1016/j.nahs.2024.101469"
     n_solves = 2
@@ -161,15 +159,6 @@ class Rattle(Method):
         at = Situation.of(dynamics, t, q, u).at
         contacts = Contacts.at_start(dynamics, t, q, u)
         return Memory(jnp.zeros(dynamics.n_y), at, at.velocities(u), contacts)
-
-    def __check_init__(self):
-        checked_friction(self)
-
-    def step(self, dynamics, t, t1, dt, q, u, memory):
-        return settle(
-            self, dynamics, t, t1, dt, q, u, memory, memory,
-            stagewise=self.friction == "stagewise",
-        )  # fmt: skip
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         laws, nq = dynamics.laws, dynamics.nq
@@ -182,7 +171,7 @@ class Rattle(Method):
         layout, nothing = StageLayout(dynamics.rows), jnp.zeros(dynamics.n_y)
         inclusions = Inclusions(laws, layout, always, sticky, rho, dt / 2, nothing, scales)
         inclusions = StagewiseInclusions.of(inclusions, modes, jnp.eye(1), dt / 2)
-        mixed = mixture(dynamics, modes, *ROWS) if self.friction == "stagewise" else None
+        mixed = mixture(dynamics, modes, *ROWS) if self.stagewise else None
         stage = PositionStage(inclusions, dynamics, t, t1, dt, q, u, W, memory.at.chi, L, u_free, mixed)
         P = dt * memory.P
         um = u_free + L @ (P / 2)

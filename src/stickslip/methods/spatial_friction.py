@@ -10,12 +10,14 @@ as the direction turns. A contact that stays closed through a step has instead, 
 
 The normal direction stays as printed. Which contacts stay closed, and whether they stick or slip, is inherited from the step
 before; a ball whose assumption turns out wrong takes the printed law for this step, at once and never back, and the step is
-made again (`settle`). So each transition costs the printed error O(dt), persistent contact has the full order, and impact
-laws act only in steps with the printed law, where they are exact. docs/spatial-friction.md has the argument and the orders.
+made again (`PositionLevel`). So each transition costs the printed error O(dt), persistent contact has the full order, and
+impact laws act only in steps with the printed law, where they are exact. docs/spatial-friction.md has the argument and the
+orders.
 """
 
+import abc
 import warnings
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -32,18 +34,10 @@ from ..scales import QUIET
 from ..solvers import Inclusions, Recorded
 from ..stacked import ActiveSet
 from ..trees import blank, held, moving
-from .base import Method, Step, result_of, with_solver
+from .base import Method, Step, with_solver
 
 Friction = Literal["stagewise", "printed"]
 LONGEST_WAIT = 6  # of a mode that does not hold: 2^6 - 1 steps
-
-
-def checked_friction(owner: Any) -> None:
-    if owner.friction == "integrated":
-        warnings.warn("friction='integrated' is called friction='printed' now", DeprecationWarning, stacklevel=4)
-        object.__setattr__(owner, "friction", "printed")
-    if owner.friction not in ("stagewise", "printed"):
-        raise ValueError(f"{type(owner).__name__}(friction={owner.friction!r}): friction must be 'stagewise' or 'printed'")
 
 
 class Modes(NamedTuple):
@@ -228,9 +222,8 @@ def contacts_after(
 ) -> Contacts:  # fmt: skip
     """What is handed on: a ball sticks if its mode or the printed law says so and it does not move.
 
-    ``before`` is the memory that the step began with, ``modes`` are those of the last attempt; the step ended
-    at the position of ``at`` with u, percussions P and velocities solved to a ``tolerance``; ``sticks``: whether
-    the method has a mode for balls that stick.
+    ``before`` is the memory that the step began with, ``modes`` are those of the last attempt; the step ended at the
+    position of ``at`` with u, percussions P and velocities solved to a ``tolerance``; ``sticks`` as in `PositionLevel`.
     """
     set_, old = dynamics.laws.set, before.contacts
     at, u, P, tolerance = held((at, u, P, tolerance))
@@ -246,29 +239,57 @@ def contacts_after(
     return Contacts(resting, still & (modes.stick | active.stick), failures, wait)
 
 
+class PositionLevel(Method):
+    """A scheme with friction stage by stage: makes a step in given modes and says what came of them; here they are chosen.
+
+    Its memory has the velocities ``gamma`` of all rows and the `Contacts` that the last step left.
+    """
+
+    friction: eqx.AbstractVar[Friction]
+
+    level = "position"
+    sticks: ClassVar[bool] = True  # whether there is a mode for balls that stick
+
+    def __check_init__(self):
+        if self.friction == "integrated":
+            warnings.warn("friction='integrated' is called friction='printed' now", DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "friction", "printed")
+        if self.friction not in ("stagewise", "printed"):
+            raise ValueError(f"{type(self).__name__}(friction={self.friction!r}): friction must be 'stagewise' or 'printed'")
+
+    @property
+    def stagewise(self) -> bool:
+        return self.friction == "stagewise"
+
+    @abc.abstractmethod
+    def trial(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any, modes: Modes) -> Outcome:
+        """A step in these modes."""
+
+    def contacts(self, memory: Any) -> Contacts:
+        """In a memory."""
+        return memory.contacts
+
+    def step(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any) -> Step:
+        """(b)-(d): the step with the modes inherited, then without those that did not hold, until all others do.
+
+        The printed law alone where the scheme is not `stagewise`. The step says which balls had the printed law although
+        their contact persisted.
+        """
+        before = self.contacts(memory)
+        modes = inherited(dynamics, before) if self.stagewise else no_modes(dynamics)
+        if not self.sticks:
+            modes = modes._replace(stick=jnp.zeros_like(modes.stick))
+        args = dynamics, jnp.asarray(t), jnp.asarray(t1), jnp.asarray(dt), q, u, memory
+        if not modes.slip.shape[0]:
+            return self.trial(*args, modes=modes).step._replace(printed=modes.slip)
+        step, final = _settled(args, modes, method=self)
+        wanted = carried(dynamics, before) & (self.sticks | ~before.stick) & self.stagewise
+        return step._replace(printed=wanted & ~final.stagewise)
+
+
 class _Settled(NamedTuple):
     step: Step
     modes: Modes
-
-
-def settle(
-    method: Method, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any, before: Any,
-    *, stagewise: bool, sticks: bool = True,
-) -> Step:  # fmt: skip
-    """(b)-(d): the step with the modes inherited, then without those that did not hold, until all others do.
-
-    ``method.trial`` makes the step; ``before`` and ``sticks`` as in `contacts_after`; the printed law alone where the method
-    is not ``stagewise``. The step says which balls had the printed law although their contact persisted.
-    """
-    modes = inherited(dynamics, before.contacts) if stagewise else no_modes(dynamics)
-    if not sticks:
-        modes = modes._replace(stick=jnp.zeros_like(modes.stick))
-    args = dynamics, jnp.asarray(t), jnp.asarray(t1), jnp.asarray(dt), q, u, memory
-    if not modes.slip.shape[0]:
-        return method.trial(*args, modes=modes).step._replace(printed=modes.slip)
-    step, final = _settled(args, modes, method=method)
-    wanted = carried(dynamics, before.contacts) & (sticks | ~before.contacts.stick) & stagewise
-    return step._replace(printed=wanted & ~final.stagewise)
 
 
 @eqx.filter_custom_jvp
@@ -278,7 +299,11 @@ def _settled(args: Any, modes: Modes, *, method: Any) -> _Settled:
 
 @eqx.filter_jit  # differentiation asks for it again and again, and traces it once
 def _decided(args: Any, modes: Modes, method: Any, key: str) -> _Settled:
-    made = jax.jit(lambda modes: method.trial(*args, modes=modes))  # traced once, for its shapes and for the loop
+    def trial(modes: Modes) -> Outcome:
+        step, holds = method.trial(*args, modes=modes)
+        return Outcome(step._replace(work=step.spent), holds)
+
+    made = jax.jit(trial)  # traced once, for its shapes and for the loop
     shapes = jax.eval_shape(made, modes)
 
     def unsettled(state):
@@ -287,16 +312,9 @@ def _decided(args: Any, modes: Modes, method: Any, key: str) -> _Settled:
     def make(state):
         modes, before, _ = state
         step, holds = made(modes)
-        keep = holds & (result_of(step.solves) == RESULTS.successful)
+        keep = holds & (step.result == RESULTS.successful)
         again = jnp.any(modes.stagewise & ~keep)
-        solves = tuple(
-            s._replace(
-                newton_iterations=s.newton_iterations + b.newton_iterations,
-                fixed_point_iterations=s.fixed_point_iterations + b.fixed_point_iterations,
-            )
-            for s, b in zip(step.solves, before.solves, strict=True)
-        )
-        return Modes(modes.slip & keep, modes.stick & keep), step._replace(solves=solves), again
+        return Modes(modes.slip & keep, modes.stick & keep), step._replace(work=before.work + step.work), again
 
     final, step, _ = jax.lax.while_loop(unsettled, make, (modes, blank(shapes.step), jnp.asarray(True)))
     return _Settled(step, final)
@@ -313,7 +331,7 @@ def _settled_jvp(primals, tangents, *, method):
     @jax.jit
     def taken(dynamic):
         step = known.trial(*eqx.combine(dynamic, static), modes=out.modes).step
-        return eqx.filter(step._replace(solves=()), eqx.is_inexact_array)
+        return eqx.filter(step._replace(solves=(), work=out.step.work), eqx.is_inexact_array)
 
     _, step_dot = jax.jvp(taken, (dynamic,), (tangents[0],))
     no_rates = jax.tree.map(lambda a: jnp.zeros_like(a) if eqx.is_inexact_array(a) else None, out)
