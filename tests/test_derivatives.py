@@ -62,6 +62,24 @@ def test_the_gradient_is_that_of_differences():
     assert np.asarray(jax.grad(f)(z))[along] == pytest.approx(central, abs=1e-7)
 
 
+def test_the_gradient_of_a_batch_has_those_of_its_runs():
+    """Also where branches are taken by some of them only: one that is not taken has nothing to say."""
+
+    def end(omega):
+        sol = ss.simulate(BALL.system, newton("rattle"), BALL.q0, BALL.u0.at[2].set(omega), t1=0.5, dt=2e-2)
+        return sol.u[-1, 0] + sol.u[-1, 2] ** 2
+
+    def both(omegas):
+        value, pull = jax.vjp(jax.vmap(end), omegas)
+        return value, pull(jnp.ones_like(value))[0]
+
+    omegas = jnp.array([0.0, 1.0, 10.0, 50.0])
+    _, gradient = jax.jit(both)(omegas)
+    slopes = jax.jit(lambda x: jax.lax.map(jax.jacfwd(end), x))(omegas)
+    assert np.ptp(np.asarray(slopes)) > 1e-3  # runs differ: some slide in the impact, some stick
+    assert np.asarray(gradient) == pytest.approx(np.asarray(slopes), rel=1e-10, abs=1e-12)
+
+
 @pytest.mark.parametrize("method", [ss.Extrapolation(2), ss.Rattle()], ids=["extrapolation", "rattle"])
 def test_adjusted_steps_have_gradients_too(method):
     b = ss.benchmarks.load("falling-mass")

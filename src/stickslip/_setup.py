@@ -10,14 +10,16 @@ from pathlib import Path
 
 import jax
 import jaxlib
-from jax.extend.core.primitives import stop_gradient_p
 from jax.interpreters import ad
 
 jax.config.update("jax_enable_x64", True)
 
 # In a batch, JAX keeps from each branch of a `cond`, behind a stop_gradient, the runs that take the other one: also the
 # derivatives of these runs, and to transpose that it has no rule. Nothing comes back from a branch that was not taken.
-ad.primitive_transposes.setdefault(stop_gradient_p, lambda cotangent, x: [None])
+with contextlib.suppress(ImportError):  # a version of JAX without this primitive needs no rule for it
+    from jax.extend.core.primitives import stop_gradient_p
+
+    ad.primitive_transposes.setdefault(stop_gradient_p, lambda cotangent, x: [None])
 
 # On CPUs a program runs in the thread that calls it. Handed to another one, as JAX does of itself, each piece of a run waits
 # for that to wake up, and runs in several threads for each other.

@@ -108,9 +108,25 @@ class traced_whole(Generic[P, T]):
         if not (_ahead_of_time() and _stands_alone(args)):
             return self._plain(*args, **kwargs)
         if level not in self._quick:
-            jit: Any = eqx.filter_jit  # passes options on to JAX
-            self._quick[level] = jit(self._f, compiler_options=_options(level, self._nested))
-        return self._quick[level](*args, **kwargs)
+            self._quick[level] = _with_rates(self._f, _options(level, self._nested))
+        return self._quick[level](args)
+
+
+def _with_rates(f: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """f of a tuple, compiled with these options; its forward derivative too, without a look at f alone before."""
+    jit: Any = functools.partial(eqx.filter_jit, compiler_options=options)  # which JAX gets
+    alone = jit(lambda args: f(*args))
+    moving = jit(lambda args, rates: eqx.filter_jvp(lambda args: f(*args), (args,), (rates,)))
+
+    @eqx.filter_custom_jvp
+    def run(args: Any) -> Any:
+        return alone(args)
+
+    @run.def_jvp
+    def _(primals: Any, tangents: Any) -> Any:
+        return moving(*primals, *tangents)
+
+    return run
 
 
 FEW = 16  # runs of a batch that take less time than to compile them with more care

@@ -222,33 +222,39 @@ def _adjusted_steps(
 
 def _solution(system, method, q0, u0, out: _Outcome, t0: float, xp: Any) -> Solution:
     rows = out.row
-
-    def with_first(first, rest):
-        return xp.concatenate([xp.asarray(first)[None], rest])
-
-    zero = [xp.zeros(P.shape[1:]) for P in rows.P]
+    zero = [np.zeros(P.shape[1:]) for P in rows.P]
     counters = (*rows.work, rows.residual, rows.printed)
     stats = Stats(*counters)
-    more: dict[str, Any] = {}
+    names = ["q", "u", "P_g", "P_gamma", "P_N", "P_F"]
+    first, rest = [q0, u0, *zero], [rows.q, rows.u, *rows.P]
     if out.adjusted is not None:
         order, state, missed, attempts, steps = out.adjusted
         # The start has no state of its own: nothing switches in the first step.
         first_state = state[0] if len(state) else np.zeros(state.shape[1:], dtype=bool)
-        more = {"order": with_first(0, order), "modes": with_first(first_state, state)}
+        names, first, rest = [*names, "order", "modes"], [*first, 0, first_state], [*rest, order, state]
         stats = Stats(*counters, attempts=attempts, steps=steps, inaccurate=missed)
-
-    def after(first, parts):
-        return (with_first(a, b) for a, b in zip(first, parts, strict=True))
-
-    P_g, P_gamma, P_N, P_F = after(zero, rows.P)
-    names = [f"{kind}_{row}" for kind in ("la", "Lambda") for row in ("g", "gamma", "N", "F")]
     if rows.separated is not None:
         la, Lambda = rows.separated
-        more |= dict(zip(names, (*after(out.first_forces, la), *after(zero, Lambda)), strict=True))
+        names += [f"{kind}_{row}" for kind in ("la", "Lambda") for row in ("g", "gamma", "N", "F")]
+        first, rest = [*first, *out.first_forces, *zero], [*rest, *la, *Lambda]
+    whole = _one_before(first, rest, np) if xp is np else _one_before_traced(first, rest)
     return Solution(
-        xp.asarray(out.t), with_first(q0, rows.q), with_first(u0, rows.u), P_g, P_gamma, P_N, P_F, out.result, stats, system,
-        method, **more,
-    )  # fmt: skip
+        xp.asarray(out.t),
+        **dict(zip(names, whole, strict=True)),
+        result=out.result,
+        stats=stats,
+        system=system,
+        method=method,
+    )
+
+
+def _one_before(first: list[Any], rest: list[Any], xp: Any) -> list[Any]:
+    return [xp.concatenate([xp.asarray(a)[None], b]) for a, b in zip(first, rest, strict=True)]
+
+
+@jax.jit  # one small program instead of many
+def _one_before_traced(first: list[Any], rest: list[Any]) -> list[Any]:
+    return _one_before(first, rest, jnp)
 
 
 def _explain(out: _Outcome, sol: Solution, t1: float) -> str:
