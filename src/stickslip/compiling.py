@@ -81,14 +81,22 @@ class compiled(Generic[P, T]):
 
     def _program(self, args: tuple[Any, ...]) -> "tuple[_Program, list[Any]]":
         leaves, structure = jax.tree.flatten(args)
-        arrays = [x for x in leaves if isinstance(x, _ARRAYS)]
-        statics = tuple(None if isinstance(x, _ARRAYS) else x for x in leaves)
-        kinds = tuple((x.shape, x.dtype, getattr(x, "weak_type", False)) for x in arrays)
-        key = (level, structure, statics, kinds)
+        arrays: list[Any] = []
+        statics: list[Any] = []
+        kinds: list[Any] = []
+        for x in leaves:
+            if isinstance(x, _ARRAYS):
+                arrays.append(x)
+                kinds.append(x.aval if isinstance(x, jax.Array) else (x.shape, x.dtype))
+                statics.append(None)
+            else:
+                statics.append(x)
+        key = (level, structure, tuple(statics), tuple(kinds))
         if _forgotten():
             forget()
         if key not in self._programs:
-            self._programs[key] = _Program(self._f, structure, statics, kinds, _options(level, self._nested))
+            alike = tuple((x.shape, x.dtype, getattr(x, "weak_type", False)) for x in arrays)
+            self._programs[key] = _Program(self._f, structure, tuple(statics), alike, _options(level, self._nested))
         return self._programs[key], arrays
 
 
@@ -183,6 +191,7 @@ class _Program:
         self._name = stored.name_of(f"{f.__module__}.{f.__qualname__}", self._options, structure, statics, kinds)
         found: tuple[Any, Any] = stored.load(self._name) or (None, None)
         self._executable, self._skeleton = found
+        self._places: tuple[list[Any], Any] | None = None  # of the skeleton
         self._on_trial = self._executable is not None
         self._traced: Any = None
 
@@ -201,7 +210,7 @@ class _Program:
             out = [x for x in made if eqx.is_array(x)]
             slots = iter(range(len(out)))
             skeleton = [stored.Slot(next(slots)) if eqx.is_array(x) else x for x in made]
-            self._skeleton = jax.tree.unflatten(result, skeleton)
+            self._skeleton, self._places = jax.tree.unflatten(result, skeleton), None
             return out
 
         flat.__name__ = called
@@ -236,7 +245,10 @@ class _Program:
 
     def _filled(self, out: Sequence[Any]) -> Any:
         """The result: arrays where they belong, and what is no array as it was when it was traced."""
-        return jax.tree.map(lambda x: out[x.number] if isinstance(x, stored.Slot) else x, self._skeleton)
+        if self._places is None:
+            self._places = jax.tree.flatten(self._skeleton)
+        leaves, structure = self._places
+        return jax.tree.unflatten(structure, [out[x.number] if isinstance(x, stored.Slot) else x for x in leaves])
 
 
 @contextlib.contextmanager

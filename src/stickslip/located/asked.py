@@ -81,7 +81,7 @@ class Located(NamedTuple):
 
     def on(self, system: System) -> "Located":
         """A system without laws has no events: one that never comes keeps the loop simple."""
-        return self._replace(events=(_never,)) if not len(system.laws) and not self.events else self
+        return self if self.events or len(system.laws) else self._replace(events=(_never,))
 
     def check_events(self, t: float, q: Any, u: Any) -> None:
         """Each function gives one number, whose sign tells on which side of the event a state is."""

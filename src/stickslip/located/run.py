@@ -74,4 +74,4 @@ def _is_stuck(result: Any) -> bool:
     stuck: tuple[Any, ...] = (
         RESULTS.modes_undecided, RESULTS.newton_not_converged, RESULTS.fixed_point_not_converged, RESULTS.not_finite,
     )  # fmt: skip
-    return any(bool(result == failure) for failure in stuck)
+    return not succeeded(result) and any(bool(result == failure) for failure in stuck)
