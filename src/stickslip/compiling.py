@@ -87,7 +87,7 @@ class compiled(Generic[P, T]):
         for x in leaves:
             if isinstance(x, _ARRAYS):
                 arrays.append(x)
-                kinds.append(x.aval if isinstance(x, jax.Array) else (x.shape, x.dtype))
+                kinds.append((x.shape, x.dtype, getattr(x, "weak_type", False)))  # the same for zeros that stand for it
                 statics.append(None)
             else:
                 statics.append(x)
@@ -95,8 +95,7 @@ class compiled(Generic[P, T]):
         if _forgotten():
             forget()
         if key not in self._programs:
-            alike = tuple((x.shape, x.dtype, getattr(x, "weak_type", False)) for x in arrays)
-            self._programs[key] = _Program(self._f, structure, tuple(statics), alike, _options(level, self._nested))
+            self._programs[key] = _Program(self._f, *key[1:], _options(level, self._nested))
         return self._programs[key], arrays
 
 
