@@ -32,7 +32,9 @@ gc.freeze()
 gc.set_threshold(100_000, 20, 20)
 
 # Programs of tests are run once: to write them to the disk would take longer than it saves (test_stored.py has its own).
+# Nor does JAX look for those of another day: what is counted here must not depend on them.
 stored.cache_folder = None
+jax.config.update("jax_enable_compilation_cache", False)
 
 METHODS = sorted(REGISTRY)
 # One of each kind, for what is expensive to compile for all.

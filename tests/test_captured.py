@@ -239,7 +239,7 @@ def test_a_long_run_compiles_its_steps_once(name, how, caplog, tmp_path, monkeyp
     finally:
         jax.config.update("jax_log_compiles", False)
     assert len(sol.t) > 1400
-    assert caplog.text.count("Finished XLA compilation of jit(chunk") == 1
+    assert caplog.text.count("Finished XLA compilation of jit(_piece") == 1
 
 
 def test_rows_at_given_times_need_no_compilation_for_another_number_of_steps(caplog):

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
 
 import stickslip as ss
 from stickslip import stored
@@ -49,13 +48,9 @@ def run(**more):
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr(stored, "cache_folder", tmp_path)
-    jax.config.update("jax_enable_compilation_cache", False)  # what earlier runs of these tests have left there
-    compilation_cache.reset_cache()
     forget()
     yield tmp_path / "programs"
     forget()
-    jax.config.update("jax_enable_compilation_cache", True)
-    compilation_cache.reset_cache()
 
 
 @pytest.fixture
@@ -63,7 +58,7 @@ def compiled(caplog):
     """How many programs of steps were compiled up to now."""
     jax.config.update("jax_log_compiles", True)
     with caplog.at_level("WARNING"):
-        yield lambda: caplog.text.count("Finished XLA compilation of jit(chunk")
+        yield lambda: caplog.text.count("Finished XLA compilation of jit(_piece")
     jax.config.update("jax_log_compiles", False)
 
 
@@ -232,7 +227,7 @@ traced = []
 
 
 def listen(event, seconds, fun_name="", **_):
-    if "trace" in event and "chunk" in str(fun_name):
+    if "trace" in event and "piece" in str(fun_name):
         traced.append(fun_name)
 
 
