@@ -97,6 +97,24 @@ def _wall_gap(x, r, kind, place, direction, size, n):
 
 
 @compiled()
+def gap_of(i, j, x, r, walls, n):
+    """Gap of a ball and another one, or a wall (j from the number of bodies on); n points from i to j."""
+    bodies = len(x)
+    if j >= bodies:
+        kinds, places, directions, sizes = walls
+        w = j - bodies
+        return _wall_gap(x[i], r[i], kinds[w], places[w], directions[w], sizes[w], n)
+    distance = 0.0
+    for d in range(3):
+        n[d] = x[j, d] - x[i, d]
+        distance += n[d] * n[d]
+    distance = math.sqrt(distance)
+    for d in range(3):
+        n[d] = n[d] / distance if distance > 0.0 else 0.0
+    return distance - r[i] - r[j]
+
+
+@compiled()
 def _partners(i, x, r, margin, grid, out):
     """Bodies j > i in order of space whose gap to i is below the margin."""
     shape, cell, order, start = grid
@@ -117,12 +135,12 @@ def _partners(i, x, r, margin, grid, out):
 
 
 @compiled()
-def touching(x, r, walls, margin, before, a, b, n, gap, source):
+def touching(x, r, walls, margin, closed, before, a, b, n, gap, source):
     """Fills the list with closed contacts and says how many there are: more than fit if the list is too short.
 
-    ``source``: where a contact was in the list before, or -1.
+    ``closed``: gap up to which any contact counts as such; ``source``: where a contact was in the list before, or -1.
     """
-    kinds, places, directions, sizes = walls
+    kinds, sizes = walls[0], walls[3]
     before_b, limit, before_order, before_start = before
     shape, width, low = cells(x, 2.0 * r.max() + margin)
     cell, (order, start) = by_cell(x, shape, width, low)
@@ -132,26 +150,14 @@ def touching(x, r, walls, margin, before, a, b, n, gap, source):
         found = _partners(i, x, r, margin, grid, near)
         for s in range(found + len(kinds)):
             j = near[s] if s < found else bodies + s - found
-            if s < found:
-                distance = 0.0
-                for d in range(3):
-                    m[d] = x[j, d] - x[i, d]
-                    distance += m[d] * m[d]
-                distance = math.sqrt(distance)
-                for d in range(3):
-                    m[d] = m[d] / distance if distance > 0.0 else 0.0
-                g = distance - r[i] - r[j]
-                size = distance
-            else:
-                w = s - found
-                g = _wall_gap(x[i], r[i], kinds[w], places[w], directions[w], sizes[w], m)
-                size = r[i] + sizes[w]
+            g = gap_of(i, j, x, r, walls, m)
+            size = g + r[i] + r[j] if s < found else r[i] + sizes[s - found]
             for d in range(3):
                 size = max(size, abs(x[i, d]))
             if g > margin:
                 continue
             k = _found(i, j, before_b, before_order, before_start)
-            if g > 8.0 * np.finfo(np.float64).eps * size and not (k >= 0 and g <= limit[k]):
+            if g > closed + 8.0 * np.finfo(np.float64).eps * size and not (k >= 0 and g <= limit[k]):
                 continue
             if count < len(a):
                 a[count], b[count], gap[count], source[count] = i, j, g, k
