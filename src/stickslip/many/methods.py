@@ -9,6 +9,11 @@ class Moreau:
 
 
 @dataclass(frozen=True)
+class LinearisedGaps:
+    """Gaps linearised on velocity level: one solve a step, order 1, no impact law (e_N must be 0); on the processor."""
+
+
+@dataclass(frozen=True)
 class Rattle:
     """Nonsmooth RATTLE: contact on position level, then on velocity level; on the processor."""
 

@@ -37,6 +37,8 @@ from .sweeps import certificate, free_size, moved, velocity
 
 ROUNDS = 20  # of contacts that the motion closes; if there are more still, the certificate shows them
 
+SHARED = 2.0  # a residual this many times that of the linearised gaps is still that of the solver
+
 
 @compiled()
 def geometry(a, b, x, r, walls, n, gap):
@@ -116,8 +118,84 @@ class Positions(NamedTuple):
     sweeps: int
 
 
-class RattleStep(OnProcessor):
+class OnPositionLevel(OnProcessor):
+    """What steps have in common whose gaps are those at the end of the step."""
+
+    linearisations = 1  # of gaps
+    share = 1.0  # of the percussions of a step that belong to its motion: where the search starts
+
+    def linearise(self, a, b, n, la, lb, chi, u, x1, end, dt, n1, gap1, out1) -> None:
+        """Normals n1, gaps and coefficients at x1, where the motion u ends; and chi, if that is to be linearised there."""
+        raise NotImplementedError
+
+    def positions(self, state: State, begin, end, dt, u_free, tolerance) -> Positions:
+        """The motion from x_n to the end of the step, with all contacts that it closes."""
+        x, rows, bodies = state.x, state.rows, len(state.x)
+        walls, before = self.walls_at(begin[0]), state.contacts
+        found, capacity = self.found(x + dt * u_free[:bodies, :3], before, end[0], self.margin, self.margin)
+        count, a, b, _, _, source = found
+        source = origin = source.copy()
+        X_before, half, sweeps = self.share * before.X, len(before.a), 0
+        for again in range(ROUNDS + 1):
+            n, gap, n1, gap1 = np.empty((count, 3)), np.empty(count), np.empty((count, 3)), np.empty(count)
+            out, out1, bounce = coefficients(count), coefficients(count), np.empty(count)
+            geometry(a, b, x, self.r, walls, n, gap)
+            laws_at(a, b, n, gap, x, self.r, rows, self.of, self.laws, begin, out, bounce)
+            la, lb, chi, mu, _, _, mu_roll, mu_pivot, _ = out
+            chi += (gap / dt)[:, None] * n  # gaps linearised at x_n
+            contacts, w = self.listed(a, b, n, out)
+            R = np.empty(((1 + self.turns) * count, 3))
+            started(count, a, b, n, source, X_before, half, R, mu, mu_roll, mu_pivot, self.turns)
+            u = u_free.copy()
+            moved(contacts, u_free, u, R[:count], R[count:])
+
+            left, grown = 0.0, False
+            for solves in range(self.linearisations + 1):
+                x1 = x + dt * u[:bodies, :3]
+                self.linearise(a, b, n, la, lb, chi, u, x1, end, dt, n1, gap1, out1)
+                residual, error = certificate(contacts, u, R[:count], R[count:])
+                size = free_size(contacts, u_free)
+                # No more where the true gaps are solved, or where it is the solver that left most of what is missing.
+                last = solves == self.linearisations or residual <= max(tolerance * size, SHARED * left)
+                if again == ROUNDS:
+                    break
+                if last or solves == 1:  # early too: what closes changes the rest
+                    every = ContactList(a, b, n, gap1, R, np.full(count, np.inf), capacity)
+                    margin = self.margin + max(gap1.max(initial=0.0), 0.0)
+                    found, capacity = self.found(x1, every, end[0], margin)
+                    grown = found[0] > count
+                if last or grown:
+                    break
+                residual, _, size, more = swept(self.solver, contacts, u_free, u, R, w, tolerance, self.room)
+                sweeps += more
+                left = residual if residual > tolerance * size else 0.0
+            if not grown:
+                break
+            count, a, b, _, _, source = found
+            origin, X_before, half = np.where(source >= 0, origin[source], -1), R, len(R) // (1 + self.turns)
+        return Positions(
+            a, b, n, n1, gap1, origin, la, out1, bounce, R, u, capacity, residual, error, size, sweeps
+        )  # fmt: skip
+
+    def active(self, first: Positions, x1, dt):
+        """Contacts {r g_N - R_N <= 0} (S1 (67)): gaps are known up to the certified error of the stage, and round-off."""
+        zero = dt * first.error + 8.0 * np.finfo(float).eps * float(np.abs(x1).max() + self.r.max())
+        count = len(first.a)
+        active = np.flatnonzero(((first.R[:count] * first.n).sum(1) > 0.0) | (first.gap <= zero))
+        return active, np.concatenate([active, active + count]) if self.turns else active
+
+    def on_walls(self, n, la, a, b, P, x, places):
+        """Percussions on walls and their moments, of contacts at x."""
+        force, moment = np.empty((len(places), 3)), np.empty((len(places), 3))
+        count = len(a)
+        pushed(count, a, b, n, la, P[:count], P[count:], x, len(x), places, self.turns, force, moment)
+        return force, moment
+
+
+class RattleStep(OnPositionLevel):
     """A step of RATTLE on the processor; ``__call__`` gives the next state and what the step is worth."""
+
+    share = 0.5
 
     def __init__(self, system: Any, solver: AndersonSOR, method: Rattle):
         super().__init__(system, solver)
@@ -129,18 +207,9 @@ class RattleStep(OnProcessor):
         kick = np.zeros_like(state.rows)
         kick[:bodies, :3] = 0.5 * dt * self.gravity
         first = self.positions(state, begin, end, dt, state.rows + kick, tolerance)
-        force, moment = np.empty((2, len(end[0]), 3)), np.empty((2, len(end[0]), 3))
-        count = len(first.a)
-        pushed(
-            count, first.a, first.b, first.n, first.la, first.R[:count], first.R[count:], x, bodies, begin[0], self.turns,
-            force[0], moment[0],
-        )  # fmt: skip
+        walls_n = self.on_walls(first.n, first.la, first.a, first.b, first.R, x, begin[0])
         drifted(x, rotation, first.u, dt)  # (27)
-        # Active: {r g_N - R_N <= 0} (S1 (67)), gaps being known up to the certified error of the stage, and round-off.
-        extent = float(np.abs(x).max() + self.r.max())
-        zero = dt * first.error + 8.0 * np.finfo(float).eps * extent
-        active = np.flatnonzero(((first.R[:count] * first.n).sum(1) > 0.0) | (first.gap <= zero))
-        both = np.concatenate([active, active + count]) if self.turns else active
+        active, both = self.active(first, x, dt)
         count = len(active)
         a, b, n, gap, source, bounce = (
             part[active] for part in (first.a, first.b, first.n1, first.gap, first.source, first.bounce)
@@ -160,62 +229,13 @@ class RattleStep(OnProcessor):
         P[new] = R[new]
         u = u_free.copy()
         residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, P, w, tolerance, self.room)
-        S = P - R
-        pushed(count, a, b, n, la, S[:count], S[count:], x, bodies, end[0], self.turns, force[1], moment[1])
+        walls_n1 = self.on_walls(n, la, a, b, P - R, x, end[0])
+        force, moment = (one + two for one, two in zip(walls_n, walls_n1, strict=True))
         after = ContactList(a, b, n, gap, P, np.full(count, -np.inf), first.capacity, first.R[both])
         worst = max(relative(first.residual, first.size), relative(residual, size))
-        outcome = Outcome(
-            worst, max(first.error, error), first.sweeps + sweeps, count, force.sum(axis=0), moment.sum(axis=0)
-        )  # fmt: skip
+        outcome = Outcome(worst, max(first.error, error), first.sweeps + sweeps, count, force, moment)
         return State(state.step + 1, x, rotation, u, after), outcome
 
-    def positions(self, state: State, begin, end, dt, u_free, tolerance) -> Positions:
-        """The position stage, with all contacts that its motion closes."""
-        x, rows, bodies = state.x, state.rows, len(state.x)
-        walls, walls1 = self.walls_at(begin[0]), self.walls_at(end[0])
-        before = state.contacts
-        found, capacity = self.found(x + dt * u_free[:bodies, :3], before, end[0], self.margin, self.margin)
-        count, a, b, _, _, source = found
-        source = origin = source.copy()
-        X_before, half, sweeps = 0.5 * before.X, len(before.a), 0
-        for again in range(ROUNDS + 1):
-            n, gap, n1, gap1 = np.empty((count, 3)), np.empty(count), np.empty((count, 3)), np.empty(count)
-            out, out1, bounce = coefficients(count), coefficients(count), np.empty(count)
-            geometry(a, b, x, self.r, walls, n, gap)
-            laws_at(a, b, n, gap, x, self.r, rows, self.of, self.laws, begin, out, bounce)
-            la, lb, chi, mu, _, _, mu_roll, mu_pivot, _ = out
-            contacts, w = self.listed(a, b, n, out)
-            R = np.empty(((1 + self.turns) * count, 3))
-            started(count, a, b, n, source, X_before, half, R, mu, mu_roll, mu_pivot, self.turns)
-            u = u_free.copy()
-            moved(contacts, u_free, u, R[:count], R[count:])
-
-            def linearise(a=a, b=b, n=n, la=la, lb=lb, u=u, n1=n1, gap1=gap1, out1=out1, chi=chi):
-                x1 = x + dt * u[:bodies, :3]
-                linearised(
-                    a, b, n, la, lb, u, x1, self.r, self.of, self.laws, walls1, end, dt, n1, gap1, out1, chi
-                )  # fmt: skip
-                return x1
-
-            for _ in range(self.linearisations if again < ROUNDS else 0):
-                x1 = linearise()
-                residual, error, size, more = swept(self.solver, contacts, u_free, u, R, w, tolerance, self.room)
-                sweeps += more
-                if not more:  # solved, with the true gaps
-                    break
-            else:
-                x1 = linearise()
-                residual, error = certificate(contacts, u, R[:count], R[count:])
-                size = free_size(contacts, u_free)
-            if again == ROUNDS:
-                break
-            all_of_it = ContactList(a, b, n, gap1, R, np.full(count, np.inf), capacity)
-            margin = self.margin + max(gap1.max(initial=0.0), 0.0)
-            found, capacity = self.found(x1, all_of_it, end[0], margin)
-            if found[0] == count:
-                break
-            count, a, b, _, _, source = found
-            origin, X_before, half = np.where(source >= 0, origin[source], -1), R, len(R) // (1 + self.turns)
-        return Positions(
-            a, b, n, n1, gap1, origin, la, out1, bounce, R, u, capacity, residual, error, size, sweeps
-        )  # fmt: skip
+    def linearise(self, a, b, n, la, lb, chi, u, x1, end, dt, n1, gap1, out1):
+        walls = self.walls_at(end[0])
+        linearised(a, b, n, la, lb, u, x1, self.r, self.of, self.laws, walls, end, dt, n1, gap1, out1, chi)

@@ -10,13 +10,13 @@ import numpy as np
 from ..progress import meter
 from ..results import SimulationError
 from .contacts import Outcome, State
-from .methods import Moreau, Rattle
+from .methods import LinearisedGaps, Moreau, Rattle
 from .recorded import InMemory, Recorder, steps_of
 from .solution import ManySolution
 from .solvers import AndersonSOR, default_solver
 from .system import ManyBodies
 
-METHODS = Moreau, Rattle
+METHODS = Moreau, Rattle, LinearisedGaps
 UNSOLVED = ("accept", "halve", "raise")
 HALVINGS = 4  # a step that cannot be solved is taken in at most two to this power parts
 
@@ -112,9 +112,17 @@ def stepper(system: ManyBodies, solver: Any, method: Any = Moreau()) -> Step:  #
         raise TypeError(f"simulate(method={method!r}): must be a {names_of(METHODS)} of stickslip.many")
     if isinstance(solver, AndersonSOR):
         from .numba_step import NumbaStep
-        from .rattle_step import RattleStep
 
-        return RattleStep(system, solver, method) if isinstance(method, Rattle) else NumbaStep(system, solver)
+        if isinstance(method, Rattle):
+            from .rattle_step import RattleStep
+
+            return RattleStep(system, solver, method)
+        if isinstance(method, LinearisedGaps):
+            from .linearised_step import LinearisedStep
+
+            _refuse_restitution(system, method)
+            return LinearisedStep(system, solver)
+        return NumbaStep(system, solver)
     from .jacobi import AndersonJacobi
 
     if isinstance(solver, AndersonJacobi):
@@ -127,6 +135,17 @@ def stepper(system: ManyBodies, solver: Any, method: Any = Moreau()) -> Step:  #
             )
         return JaxStep(system, solver)
     raise TypeError(f"simulate(solver={solver!r}): must be an AndersonSOR or an AndersonJacobi of stickslip.many")
+
+
+def _refuse_restitution(system: ManyBodies, method: Any) -> None:
+    e_N = system.laws.e_N
+    if np.any(e_N > 0.0):
+        one, two = np.unravel_index(int(e_N.argmax()), e_N.shape)
+        pair = f"{system.materials[one]} and {system.materials[two]}"
+        raise ValueError(
+            f"simulate(method={method!r}): it has no impact law, and e_N={e_N[one, two]:g} of {pair} needs one;"
+            " use Moreau() or Rattle()"
+        )
 
 
 def names_of(kinds: tuple[type, ...]) -> str:

@@ -14,7 +14,7 @@ from ..extras import need
 from ..files import FileError
 from .contacts import ContactList, Outcome, State
 from .jacobi import AndersonJacobi
-from .methods import Moreau, Rattle
+from .methods import LinearisedGaps, Moreau, Rattle
 from .recorded import PER_STEP, listed, per_step, stats_of, steps_of
 from .solution import Contacts, ManySolution
 from .solvers import AndersonSOR
@@ -22,7 +22,7 @@ from .solvers import AndersonSOR
 FORMAT = 2  # 1: a run of Moreau's rule, whose files need not name it
 ROWS = {"position": 3, "rotation": 4, "velocity": 3, "spin": 3}
 LISTED = {"a": (), "b": (), "normal": (3,), "gap": (), "P": (3,), "tau": (3,)}
-METHODS = {"Moreau": Moreau, "Rattle": Rattle}
+METHODS = {"Moreau": Moreau, "Rattle": Rattle, "LinearisedGaps": LinearisedGaps}
 STAGED = {"R": (3,), "R_tau": (3,)}  # of methods with two stages
 SOLVERS = {"AndersonSOR": AndersonSOR, "AndersonJacobi": AndersonJacobi}
 
