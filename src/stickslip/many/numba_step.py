@@ -178,7 +178,7 @@ class OnProcessor:
         return self.walls.kinds, places, self.walls.directions, self.walls.sizes
 
     def found(self, x, before: ContactList, places, margin, closed=0.0):
-        """Closed contacts, in lists that grow until all of them fit: (count, a, b, n, gap, source), capacity."""
+        """Closed contacts in lists that grow until all fit: (count, a, b, n, gap, source), capacity."""
         capacity = before.capacity
         order, start = index_by_first(before.a, len(before.a), len(x))
         while True:

@@ -8,21 +8,36 @@
     xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for active contacts, P = 0 otherwise                  (32), (34)
     xi_N = g_N_dot(x_n+1, u_n+1) + e_N g_N_dot(x_n, u_n),    xi_F = gamma_F(x_n+1, u_n+1)           (30), (35)
 
-R = Delta P^1st and S = Delta P^2nd of J. Breuling, G. Capobianco, S. R. Eugster, R. I. Leine, NAHS 52 (2024),
-doi:10.1016/j.nahs.2024.101469 (S0); the scheme of `ss.Rattle(friction="printed")`. Gravity is constant and balls have no
-gyroscopic forces, so that (25a) is explicit and gaps do not depend on rotations.
+R = Delta P^1st and S = Delta P^2nd of J. Breuling, G. Capobianco, S. R. Eugster, R. I. Leine, NAHS 52
+(2024), doi:10.1016/j.nahs.2024.101469 (S0). Gravity is constant and balls have no gyroscopic forces, so
+that (25a) is explicit and gaps do not depend on rotations. (34), (36) as they stand are
+friction="printed".
 
-The position stage is one for the sweeps of Moreau's rule, in velocities: with a motion u^l that is known, x^l = x_n + dt u^l,
+Else contacts that rest when the step begins have the friction of `methods/spatial_friction.py`, which
+keeps the order where a slip turns, or where a ball rolls on what is curved:
+
+    slip     gamma_F(x_n, u_n+1/2) in N_C(R_N)(-R_F),    S_F = -mu S_N d,    d along gamma_F(x_n+1, u_n+1/2)
+    stick    (gamma_F(x_n, u_n+1/2) + gamma_F(x_n+1, u_n+1/2)) / 2 in N_C(R_N)(-R_F),    (34)
+
+and (34) again where a contact of the system closes in the step, the slip changes by more than half, or S_N
+< 0. Torques of rolling and pivoting friction have their rows at x_n in the position stage, (34) in the
+velocity stage.
+
+The position stage is one for the sweeps of Moreau's rule, in velocities: with a motion u^l that is known and
+x^l = x_n + dt u^l,
 
     gamma = W_n^T u + chi^l,    chi^l = (g_N(x^l) / dt, gamma_F(x^l, u^l)) - W_n^T u^l,
 
-which for u = u^l is (33), (36) as it stands. The matrix W_n^T M^-1 W_n stays, gaps are linearised anew: an error shrinks by
-about the angle by which a normal turns in the step. The certificate of the stage is taken at u^l = u: of true gaps.
+which for u = u^l is (33), (36) as it stands. The matrix W_n^T M^-1 W_n stays, gaps are linearised anew: an
+error shrinks by about the angle by which a normal turns in the step. The certificate of the stage is taken
+at u^l = u: of true gaps. In the same way S_F along d is made of (34) with xi_F = gamma_F(x_n+1, u) -
+gamma_F(x_n+1, u^l) + gamma_F(x_n+1, u_n+1/2).
 
-Which contacts may close follows from the motion itself: those that overlap at the end of free motion, and as long as the
-motion found closes others, these too.
+Which contacts may close follows from the motion itself: those that overlap at the end of free motion, and
+as long as the motion found closes others, these too.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +50,10 @@ from .search import gap_of
 from .solvers import AndersonSOR
 from .sweeps import certificate, free_size, moved, velocity
 
+EPS = 8.0 * np.finfo(float).eps
 ROUNDS = 20  # of contacts that the motion closes; if there are more still, the certificate shows them
 
+LASTING = 0.5  # part of a slip that may change in half a step: then each linearisation halves an error
 SHARED = 2.0  # a residual this many times that of the linearised gaps is still that of the solver
 
 
@@ -70,22 +87,85 @@ def carried(x, y, z, n, m):
 
 
 @compiled()
-def linearised(a, b, n, la, lb, u, x1, r, of, laws, walls, motion, dt, n1, gap1, out1, chi):
-    """chi of the position stage at the motion u that ends at x1; normals, gaps and coefficients there."""
+def across(g, n):
+    """The part of a velocity across the normal."""
+    along = g[0] * n[0] + g[1] * n[1] + g[2] * n[2]
+    return g[0] - along * n[0], g[1] - along * n[1], g[2] - along * n[2]
+
+
+@compiled()
+def linearised(a, b, n, la, lb, wall, share, u, x1, r, of, laws, walls, motion, dt, n1, gap1, out1, chi):
+    """chi of the position stage at the motion u that ends at x1; normals, gaps and coefficients there.
+
+    ``share``: of gamma_F(x_n, u) in the velocity that friction opposes, the rest being gamma_F(x_n+1, u).
+    """
     for k in range(len(a)):
         i, j = a[k], b[k]
         gap1[k] = gap_of(i, j, x1, r, walls, n1[k])
         law(k, a, b, n1, gap1, x1, r, u, of, laws, motion, out1)
         g1 = velocity(u, i, j, n1[k], out1[0][k], out1[1][k], out1[2][k])
-        along = g1[0] * n1[k, 0] + g1[1] * n1[k, 1] + g1[2] * n1[k, 2]
-        slip = carried(
-            g1[0] - along * n1[k, 0], g1[1] - along * n1[k, 1], g1[2] - along * n1[k, 2], n1[k], n[k]
-        )  # fmt: skip
+        t = across(g1, n1[k])
+        slip = carried(t[0], t[1], t[2], n1[k], n[k])
+        g0 = velocity(u, i, j, n[k], la[k], lb[k], wall[k])
+        here = across(g0, n[k])
         for d in range(3):
-            chi[k, d] = 0.0
-        g0 = velocity(u, i, j, n[k], la[k], lb[k], chi[k])
+            wanted = gap1[k] / dt * n[k, d] + share[k] * here[d] + (1.0 - share[k]) * slip[d]
+            chi[k, d] = wanted - (g0[d] - wall[k, d])
+
+
+@compiled()
+def shares(a, b, n, gap, la, lb, wall, u, origin, zero, dt, extent, out):
+    """1 where a contact rests and slips when the step begins, 1/2 where it rests and sticks, 0 elsewhere.
+
+    ``zero``: velocity up to which a contact counted as at rest in the step before.
+    """
+    for k in range(len(a)):
+        i, j, fast = a[k], b[k], 0.0
         for d in range(3):
-            chi[k, d] = gap1[k] / dt * n[k, d] + slip[d] - g0[d]
+            fast = max(fast, abs(u[i, d]), abs(u[j, d]), abs(wall[k, d]))
+            fast = max(fast, la[k] * abs(u[i, 3 + d]), lb[k] * abs(u[j, 3 + d]))
+        still = EPS * fast + (zero[origin[k]] if origin[k] >= 0 else 0.0)
+        g = velocity(u, i, j, n[k], la[k], lb[k], wall[k])
+        g_N, t = g[0] * n[k, 0] + g[1] * n[k, 1] + g[2] * n[k, 2], across(g, n[k])
+        out[k] = 0.0
+        if gap[k] <= dt * still + EPS * extent and abs(g_N) <= still:
+            out[k] = 1.0 if math.sqrt(t[0] ** 2 + t[1] ** 2 + t[2] ** 2) > still else 0.5
+
+
+@compiled()
+def slipping(a, b, n, la, lb, wall, mu, um, R, u, P, slips, chi, shift, begins):
+    """chi and P - P~ of contacts with S_F along their slip at u_n+1/2; what does not last is given up.
+
+    (34) for P~ with the xi_F of such contacts has P~_F = -mu P_N d, and P_F - P~_F = R_F + mu R_N d then
+    leaves S_F = -mu S_N d.
+    """
+    given_up = False
+    for k in range(len(a)):
+        for d in range(3):
+            chi[k, d] = wall[k, d]
+        if not slips[k]:
+            continue
+        i, j = a[k], b[k]
+        g = across(velocity(um, i, j, n[k], la[k], lb[k], wall[k]), n[k])
+        now = across(velocity(u, i, j, n[k], la[k], lb[k], wall[k]), n[k])
+        R_N, P_N = 0.0, 0.0
+        for d in range(3):
+            R_N += R[k, d] * n[k, d]
+            P_N += P[k, d] * n[k, d]
+        size = math.sqrt(g[0] ** 2 + g[1] ** 2 + g[2] ** 2)
+        lost = R_N <= 0.0 or size == 0.0
+        if not begins:  # a guess says nothing
+            change = math.sqrt((now[0] - g[0]) ** 2 + (now[1] - g[1]) ** 2 + (now[2] - g[2]) ** 2)
+            lost = lost or P_N < R_N or change > LASTING * size
+        if lost:
+            slips[k], given_up = False, True
+            for d in range(3):
+                shift[k, d] = 0.0
+            continue
+        for d in range(3):
+            shift[k, d] = R[k, d] - R_N * n[k, d] + mu[k] * R_N * g[d] / size
+            chi[k, d] += g[d] - now[d]
+    return given_up
 
 
 @compiled()
@@ -97,19 +177,28 @@ def turned_on(X, n, n1, out):
         out[s, 0], out[s, 1], out[s, 2] = carried(X[s, 0], X[s, 1], X[s, 2], n[k], n1[k])
 
 
-class Positions(NamedTuple):
-    """What the position stage found."""
+class Candidates(NamedTuple):
+    """Contacts that may close in a step."""
 
     a: np.ndarray
     b: np.ndarray
     n: np.ndarray  # at x_n
-    n1: np.ndarray  # at x_n+1
-    gap: np.ndarray  # at x_n+1
-    source: np.ndarray  # where a contact was in the list of the step before, or -1
-    la: np.ndarray  # at x_n
-    out: tuple[np.ndarray, ...]  # coefficients at x_n+1
+    gap: np.ndarray  # at x_n
+    out: tuple[np.ndarray, ...]  # what `law` says at x_n, chi being that of the position stage
+    wall: np.ndarray  # velocity of walls at x_n
     bounce: np.ndarray  # e_N g_N_dot(x_n, u_n)
-    R: np.ndarray  # and torques below
+    origin: np.ndarray  # where a contact was in the list of the step before, or -1
+    share: np.ndarray  # see `linearised`
+    n1: np.ndarray  # at x_n+1
+    gap1: np.ndarray  # at x_n+1
+    out1: tuple[np.ndarray, ...]  # what `law` says at x_n+1
+
+
+class Motion(NamedTuple):
+    """The motion to the end of a step, and what it is worth."""
+
+    candidates: Candidates
+    R: np.ndarray  # percussions, and torques below them
     u: np.ndarray  # u_n+1/2
     capacity: int
     residual: float
@@ -122,66 +211,92 @@ class OnPositionLevel(OnProcessor):
     """What steps have in common whose gaps are those at the end of the step."""
 
     linearisations = 1  # of gaps
-    share = 1.0  # of the percussions of a step that belong to its motion: where the search starts
+    part = 1.0  # of the percussions of a step that belongs to its motion: where the search starts
 
-    def linearise(self, a, b, n, la, lb, chi, u, x1, end, dt, n1, gap1, out1) -> None:
-        """Normals n1, gaps and coefficients at x1, where the motion u ends; and chi, if that is to be linearised there."""
+    def linearise(self, c: Candidates, u, x1, end, dt) -> None:
+        """Normals, gaps and coefficients at x1, where the motion u ends, and chi, if linearised there."""
         raise NotImplementedError
 
-    def positions(self, state: State, begin, end, dt, u_free, tolerance) -> Positions:
+    def shares(self, c: Candidates, state: State, dt) -> None:
+        """Which velocity friction opposes, where there is a choice."""
+
+    def settled(self, contacts, u_free, u, X, w, tolerance, linearise, stop=None, most=None):
+        """Linearised and solved in turn: residual, largest velocity error, size, sweeps.
+
+        No more where the certificate finds the problem solved that is not linear, or where it is the
+        solver that left most of what is missing, or where ``stop`` says so.
+        """
+        left, sweeps, count = 0.0, 0, len(contacts[0])
+        most = self.linearisations if most is None else most
+        for solves in range(most + 1):
+            linearise(solves)
+            residual, error = certificate(contacts, u, X[:count], X[count:])
+            size = free_size(contacts, u_free)
+            last = solves == most or residual <= max(tolerance * size, SHARED * left)
+            if (stop is not None and stop(solves, last)) or last:
+                break
+            residual, _, size, more = swept(self.solver, contacts, u_free, u, X, w, tolerance, self.room)
+            sweeps += more
+            left = residual if residual > tolerance * size else 0.0
+        return residual, error, size, sweeps
+
+    def motion(self, state: State, begin, end, dt, u_free, tolerance) -> Motion:
         """The motion from x_n to the end of the step, with all contacts that it closes."""
-        x, rows, bodies = state.x, state.rows, len(state.x)
-        walls, before = self.walls_at(begin[0]), state.contacts
+        x, bodies, before = state.x, len(state.x), state.contacts
         found, capacity = self.found(x + dt * u_free[:bodies, :3], before, end[0], self.margin, self.margin)
-        count, a, b, _, _, source = found
-        source = origin = source.copy()
-        X_before, half, sweeps = self.share * before.X, len(before.a), 0
+        source = origin = found[5].copy()
+        X_before, half, sweeps = self.part * before.X, len(before.a), 0
         for again in range(ROUNDS + 1):
-            n, gap, n1, gap1 = np.empty((count, 3)), np.empty(count), np.empty((count, 3)), np.empty(count)
-            out, out1, bounce = coefficients(count), coefficients(count), np.empty(count)
-            geometry(a, b, x, self.r, walls, n, gap)
-            laws_at(a, b, n, gap, x, self.r, rows, self.of, self.laws, begin, out, bounce)
-            la, lb, chi, mu, _, _, mu_roll, mu_pivot, _ = out
-            chi += (gap / dt)[:, None] * n  # gaps linearised at x_n
-            contacts, w = self.listed(a, b, n, out)
+            c = self.candidates(state, begin, dt, found[1], found[2], origin)
+            count = len(c.a)
+            contacts, w = self.listed(c.a, c.b, c.n, c.out)
             R = np.empty(((1 + self.turns) * count, 3))
-            started(count, a, b, n, source, X_before, half, R, mu, mu_roll, mu_pivot, self.turns)
-            u = u_free.copy()
+            _, _, _, mu, _, _, mu_roll, mu_pivot, _ = c.out
+            started(count, c.a, c.b, c.n, source, X_before, half, R, mu, mu_roll, mu_pivot, self.turns)
+            u, longer = u_free.copy(), None
             moved(contacts, u_free, u, R[:count], R[count:])
 
-            left, grown = 0.0, False
-            for solves in range(self.linearisations + 1):
-                x1 = x + dt * u[:bodies, :3]
-                self.linearise(a, b, n, la, lb, chi, u, x1, end, dt, n1, gap1, out1)
-                residual, error = certificate(contacts, u, R[:count], R[count:])
-                size = free_size(contacts, u_free)
-                # No more where the true gaps are solved, or where it is the solver that left most of what is missing.
-                last = solves == self.linearisations or residual <= max(tolerance * size, SHARED * left)
-                if again == ROUNDS:
-                    break
-                if last or solves == 1:  # early too: what closes changes the rest
-                    every = ContactList(a, b, n, gap1, R, np.full(count, np.inf), capacity)
-                    margin = self.margin + max(gap1.max(initial=0.0), 0.0)
-                    found, capacity = self.found(x1, every, end[0], margin)
-                    grown = found[0] > count
-                if last or grown:
-                    break
-                residual, _, size, more = swept(self.solver, contacts, u_free, u, R, w, tolerance, self.room)
-                sweeps += more
-                left = residual if residual > tolerance * size else 0.0
-            if not grown:
-                break
-            count, a, b, _, _, source = found
-            origin, X_before, half = np.where(source >= 0, origin[source], -1), R, len(R) // (1 + self.turns)
-        return Positions(
-            a, b, n, n1, gap1, origin, la, out1, bounce, R, u, capacity, residual, error, size, sweeps
-        )  # fmt: skip
+            def linearise(solves, c=c, u=u):
+                self.linearise(c, u, x + dt * u[:bodies, :3], end, dt)
 
-    def active(self, first: Positions, x1, dt):
-        """Contacts {r g_N - R_N <= 0} (S1 (67)): gaps are known up to the certified error of the stage, and round-off."""
-        zero = dt * first.error + 8.0 * np.finfo(float).eps * float(np.abs(x1).max() + self.r.max())
-        count = len(first.a)
-        active = np.flatnonzero(((first.R[:count] * first.n).sum(1) > 0.0) | (first.gap <= zero))
+            def grown(solves, last, c=c, u=u, R=R, again=again):
+                nonlocal longer, capacity
+                if again < ROUNDS and (last or solves == 1):  # early too: what closes changes the rest
+                    every = ContactList(c.a, c.b, c.n, c.gap1, R, np.full(len(c.a), np.inf), capacity)
+                    margin = self.margin + max(c.gap1.max(initial=0.0), 0.0)
+                    found, capacity = self.found(x + dt * u[:bodies, :3], every, end[0], margin)
+                    longer = found if found[0] > len(c.a) else None
+                return longer is not None
+
+            most = 0 if again == ROUNDS else None
+            residual, error, size, more = self.settled(
+                contacts, u_free, u, R, w, tolerance, linearise, grown, most,
+            )  # fmt: skip
+            sweeps += more
+            if longer is None:
+                break
+            found, source = longer, longer[5]
+            origin, X_before, half = np.where(source >= 0, origin[source], -1), R, count
+        return Motion(c, R, u, capacity, residual, error, size, sweeps)
+
+    def candidates(self, state: State, begin, dt, a, b, origin) -> Candidates:
+        """What is known of listed contacts when the step begins, with gaps linearised there."""
+        count = len(a)
+        n, n1 = np.empty((count, 3)), np.empty((count, 3))
+        gap, gap1, bounce = np.empty(count), np.empty(count), np.empty(count)
+        out, out1 = coefficients(count), coefficients(count)
+        geometry(a, b, state.x, self.r, self.walls_at(begin[0]), n, gap)
+        laws_at(a, b, n, gap, state.x, self.r, state.rows, self.of, self.laws, begin, out, bounce)
+        c = Candidates(a, b, n, gap, out, out[2].copy(), bounce, origin, np.zeros(count), n1, gap1, out1)
+        self.shares(c, state, dt)
+        out[2][:] += (gap / dt)[:, None] * n
+        return c
+
+    def active(self, m: Motion, x1, dt):
+        """Contacts {r g_N - R_N <= 0} (S1 (67)), gaps known up to the certified error and round-off."""
+        c, count = m.candidates, len(m.candidates.a)
+        zero = dt * m.error + EPS * float(np.abs(x1).max() + self.r.max())
+        active = np.flatnonzero(((m.R[:count] * c.n).sum(1) > 0.0) | (c.gap1 <= zero))
         return active, np.concatenate([active, active + count]) if self.turns else active
 
     def on_walls(self, n, la, a, b, P, x, places):
@@ -193,49 +308,70 @@ class OnPositionLevel(OnProcessor):
 
 
 class RattleStep(OnPositionLevel):
-    """A step of RATTLE on the processor; ``__call__`` gives the next state and what the step is worth."""
+    """A step of RATTLE on the processor: the next state, and what the step is worth."""
 
-    share = 0.5
+    part = 0.5
 
     def __init__(self, system: Any, solver: AndersonSOR, method: Rattle):
         super().__init__(system, solver)
-        self.linearisations = method.linearisations
+        self.linearisations, self.stagewise = method.linearisations, method.friction == "stagewise"
 
     def __call__(self, state: State, t: float, dt: float, tolerance: float) -> tuple[State, Outcome]:
         x, rotation, bodies, before = state.x.copy(), state.rotation.copy(), len(state.x), state.contacts
         begin, end = self.walls.at(t), self.walls.at(t + dt)
         kick = np.zeros_like(state.rows)
         kick[:bodies, :3] = 0.5 * dt * self.gravity
-        first = self.positions(state, begin, end, dt, state.rows + kick, tolerance)
-        walls_n = self.on_walls(first.n, first.la, first.a, first.b, first.R, x, begin[0])
-        drifted(x, rotation, first.u, dt)  # (27)
+        first = self.motion(state, begin, end, dt, state.rows + kick, tolerance)  # (25a), (33), (36)
+        every, um = first.candidates, first.u
+        walls_n = self.on_walls(every.n, every.out[0], every.a, every.b, first.R, x, begin[0])
+        drifted(x, rotation, um, dt)  # (27)
         active, both = self.active(first, x, dt)
-        count = len(active)
-        a, b, n, gap, source, bounce = (
-            part[active] for part in (first.a, first.b, first.n1, first.gap, first.source, first.bounce)
-        )
-        out = tuple(part[active] for part in first.out)
+        lists = every.a, every.b, every.n1, every.gap1, every.origin
+        a, b, n, gap, source = (part[active] for part in lists)
+        out, count = tuple(part[active] for part in every.out1), len(active)
         R = np.empty((len(both), 3))
-        turned_on(first.R[both], first.n[active], n, R)
-        la, _, chi, mu, _, _, mu_roll, mu_pivot, _ = out
-        chi += bounce[:, None] * n  # (30)
+        turned_on(first.R[both], every.n[active], n, R)
+        la, lb, chi, mu, _, _, mu_roll, mu_pivot, _ = out
+        wall = chi + every.bounce[active][:, None] * n  # (30)
         contacts, w = self.listed(a, b, n, out)
-        # (25b) with S = P - R, so that it is one for P, and for the sweeps of Moreau's rule.
-        u_free = first.u + kick
-        moved(contacts, first.u + kick, u_free, -R[:count], -R[count:])
-        P = np.empty_like(R)
+        # What closes may pass its impact on to any other contact, which then has the impact law to obey.
+        share = every.share[active]
+        impact = bool(np.any((share == 0.0) & ((R[:count] * n).sum(1) > 0.0)))
+        P, shift, slips = np.empty_like(R), np.zeros_like(R), (share == 1.0) & (not impact)
         started(count, a, b, n, source, before.X, len(before.a), P, mu, mu_roll, mu_pivot, self.turns)
         new = np.concatenate([source < 0] * (1 + self.turns))
         P[new] = R[new]
-        u = u_free.copy()
-        residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, P, w, tolerance, self.room)
+        X, u_free, u = P.copy(), um + kick, um + kick
+
+        # (25b) with S = P - R, so that it is one for P, and for the sweeps of Moreau's rule.
+        def linearise(solves):
+            P[:] = X + shift
+            given_up = slipping(a, b, n, la, lb, wall, mu, um, R, u, P, slips, chi, shift, solves == 0)
+            if given_up:
+                held = P.copy()
+                started(count, a, b, n, np.arange(count), held, count, P, mu, mu_roll, mu_pivot, self.turns)
+            if given_up or solves == 0:
+                X[:] = P - shift
+                moved(contacts, um + kick, u_free, (shift - R)[:count], (shift - R)[count:])
+                moved(contacts, u_free, u, X[:count], X[count:])
+
+        residual, error, size, sweeps = self.settled(contacts, u_free, u, X, w, tolerance, linearise)
+        P[:] = X + shift
         walls_n1 = self.on_walls(n, la, a, b, P - R, x, end[0])
         force, moment = (one + two for one, two in zip(walls_n, walls_n1, strict=True))
-        after = ContactList(a, b, n, gap, P, np.full(count, -np.inf), first.capacity, first.R[both])
+        error = max(first.error, error)
+        after = ContactList(a, b, n, gap, P, np.full(count, error), first.capacity, first.R[both])
         worst = max(relative(first.residual, first.size), relative(residual, size))
-        outcome = Outcome(worst, max(first.error, error), first.sweeps + sweeps, count, force, moment)
+        outcome = Outcome(worst, error, first.sweeps + sweeps, count, force, moment)
         return State(state.step + 1, x, rotation, u, after), outcome
 
-    def linearise(self, a, b, n, la, lb, chi, u, x1, end, dt, n1, gap1, out1):
-        walls = self.walls_at(end[0])
-        linearised(a, b, n, la, lb, u, x1, self.r, self.of, self.laws, walls, end, dt, n1, gap1, out1, chi)
+    def linearise(self, c, u, x1, end, dt):
+        la, lb, chi = c.out[:3]
+        at_x1 = x1, self.r, self.of, self.laws, self.walls_at(end[0]), end, dt
+        linearised(c.a, c.b, c.n, la, lb, c.wall, c.share, u, *at_x1, c.n1, c.gap1, c.out1, chi)
+
+    def shares(self, c, state, dt):
+        if self.stagewise:
+            extent = float(np.abs(state.x).max() + self.r.max())
+            la, lb, zero = c.out[0], c.out[1], state.contacts.limit
+            shares(c.a, c.b, c.n, c.gap, la, lb, c.wall, state.rows, c.origin, zero, dt, extent, c.share)

@@ -43,7 +43,8 @@ class StoredContacts:
     def __getitem__(self, k: int) -> Contacts:
         k = range(len(self))[k]
         first = int(self._end[k - 1]) if k else 0
-        return Contacts(**{name: self._group[name][first : int(self._end[k])] for name in _lists(self._group)})
+        here = slice(first, int(self._end[k]))
+        return Contacts(**{name: self._group[name][here] for name in _lists(self._group)})
 
 
 def _lists(group: Any) -> tuple[str, ...]:
