@@ -54,6 +54,7 @@ EPS = 8.0 * np.finfo(float).eps
 ROUNDS = 20  # of contacts that the motion closes; if there are more still, the certificate shows them
 
 LASTING = 0.5  # part of a slip that may change in half a step: then each linearisation halves an error
+SETTLING = 12  # linearisations of slips, at most: all but the first ones cost little
 SHARED = 2.0  # a residual this many times that of the linearised gaps is still that of the solver
 
 
@@ -153,10 +154,9 @@ def slipping(a, b, n, la, lb, wall, mu, um, R, u, P, slips, chi, shift, begins):
             R_N += R[k, d] * n[k, d]
             P_N += P[k, d] * n[k, d]
         size = math.sqrt(g[0] ** 2 + g[1] ** 2 + g[2] ** 2)
-        lost = R_N <= 0.0 or size == 0.0
-        if not begins:  # a guess says nothing
-            change = math.sqrt((now[0] - g[0]) ** 2 + (now[1] - g[1]) ** 2 + (now[2] - g[2]) ** 2)
-            lost = lost or P_N < R_N or change > LASTING * size
+        change = math.sqrt((now[0] - g[0]) ** 2 + (now[1] - g[1]) ** 2 + (now[2] - g[2]) ** 2)
+        # When the stage begins, u is u_n; its percussions are a guess and say nothing.
+        lost = R_N <= 0.0 or size == 0.0 or change > LASTING * size or (P_N < R_N and not begins)
         if lost:
             slips[k], given_up = False, True
             for d in range(3):
@@ -164,7 +164,8 @@ def slipping(a, b, n, la, lb, wall, mu, um, R, u, P, slips, chi, shift, begins):
             continue
         for d in range(3):
             shift[k, d] = R[k, d] - R_N * n[k, d] + mu[k] * R_N * g[d] / size
-            chi[k, d] += g[d] - now[d]
+            if not begins:
+                chi[k, d] += g[d] - now[d]
     return given_up
 
 
@@ -207,6 +208,24 @@ class Motion(NamedTuple):
     sweeps: int
 
 
+class Impact(NamedTuple):
+    """The velocity stage, and what it is worth."""
+
+    a: np.ndarray
+    b: np.ndarray
+    n: np.ndarray  # at x_n+1, as all that follows
+    gap: np.ndarray
+    la: np.ndarray
+    both: np.ndarray  # where percussions of these contacts, and torques, are in those of the motion
+    P: np.ndarray
+    R: np.ndarray  # turned with the normals
+    u: np.ndarray  # u_n+1
+    residual: float
+    error: float
+    size: float
+    sweeps: int
+
+
 class OnPositionLevel(OnProcessor):
     """What steps have in common whose gaps are those at the end of the step."""
 
@@ -221,7 +240,7 @@ class OnPositionLevel(OnProcessor):
         """Which velocity friction opposes, where there is a choice."""
 
     def settled(self, contacts, u_free, u, X, w, tolerance, linearise, stop=None, most=None):
-        """Linearised and solved in turn: residual, largest velocity error, size, sweeps.
+        """Linearised and solved in turn: residual, largest entry, size, sweeps, what the last solve left.
 
         No more where the certificate finds the problem solved that is not linear, or where it is the
         solver that left most of what is missing, or where ``stop`` says so.
@@ -238,7 +257,7 @@ class OnPositionLevel(OnProcessor):
             residual, _, size, more = swept(self.solver, contacts, u_free, u, X, w, tolerance, self.room)
             sweeps += more
             left = residual if residual > tolerance * size else 0.0
-        return residual, error, size, sweeps
+        return residual, error, size, sweeps, left
 
     def motion(self, state: State, begin, end, dt, u_free, tolerance) -> Motion:
         """The motion from x_n to the end of the step, with all contacts that it closes."""
@@ -269,7 +288,7 @@ class OnPositionLevel(OnProcessor):
                 return longer is not None
 
             most = 0 if again == ROUNDS else None
-            residual, error, size, more = self.settled(
+            residual, error, size, more, _ = self.settled(
                 contacts, u_free, u, R, w, tolerance, linearise, grown, most,
             )  # fmt: skip
             sweeps += more
@@ -317,53 +336,72 @@ class RattleStep(OnPositionLevel):
         self.linearisations, self.stagewise = method.linearisations, method.friction == "stagewise"
 
     def __call__(self, state: State, t: float, dt: float, tolerance: float) -> tuple[State, Outcome]:
-        x, rotation, bodies, before = state.x.copy(), state.rotation.copy(), len(state.x), state.contacts
+        x, rotation, bodies = state.x.copy(), state.rotation.copy(), len(state.x)
         begin, end = self.walls.at(t), self.walls.at(t + dt)
         kick = np.zeros_like(state.rows)
         kick[:bodies, :3] = 0.5 * dt * self.gravity
         first = self.motion(state, begin, end, dt, state.rows + kick, tolerance)  # (25a), (33), (36)
-        every, um = first.candidates, first.u
-        walls_n = self.on_walls(every.n, every.out[0], every.a, every.b, first.R, x, begin[0])
-        drifted(x, rotation, um, dt)  # (27)
-        active, both = self.active(first, x, dt)
-        lists = every.a, every.b, every.n1, every.gap1, every.origin
-        a, b, n, gap, source = (part[active] for part in lists)
-        out, count = tuple(part[active] for part in every.out1), len(active)
-        R = np.empty((len(both), 3))
-        turned_on(first.R[both], every.n[active], n, R)
+        c = first.candidates
+        walls_n = self.on_walls(c.n, c.out[0], c.a, c.b, first.R, x, begin[0])
+        drifted(x, rotation, first.u, dt)  # (27)
+        second = self.impact(state, first, x, dt, kick, tolerance)
+        a, b, n, P = second.a, second.b, second.n, second.P
+        walls_n1 = self.on_walls(n, second.la, a, b, P - second.R, x, end[0])
+        force, moment = (one + two for one, two in zip(walls_n, walls_n1, strict=True))
+        error = max(first.error, second.error)
+        rate = np.full(len(a), error)
+        after = ContactList(a, b, n, second.gap, P, rate, first.capacity, first.R[second.both])
+        worst = max(relative(first.residual, first.size), relative(second.residual, second.size))
+        outcome = Outcome(worst, error, first.sweeps + second.sweeps, len(a), force, moment)
+        return State(state.step + 1, x, rotation, second.u, after), outcome
+
+    def impact(self, state: State, first: Motion, x1, dt, kick, tolerance) -> Impact:
+        """The velocity stage: (25b) with S = P - R is one for P, and for the sweeps of Moreau's rule."""
+        c, um, before = first.candidates, first.u, state.contacts
+        active, both = self.active(first, x1, dt)
+        a, b, n, gap, source = (part[active] for part in (c.a, c.b, c.n1, c.gap1, c.origin))
+        out, count = tuple(part[active] for part in c.out1), len(active)
         la, lb, chi, mu, _, _, mu_roll, mu_pivot, _ = out
-        wall = chi + every.bounce[active][:, None] * n  # (30)
-        contacts, w = self.listed(a, b, n, out)
+        wall = chi + c.bounce[active][:, None] * n  # (30)
+        R = np.empty((len(both), 3))
+        turned_on(first.R[both], c.n[active], n, R)
         # What closes may pass its impact on to any other contact, which then has the impact law to obey.
-        share = every.share[active]
-        impact = bool(np.any((share == 0.0) & ((R[:count] * n).sum(1) > 0.0)))
-        P, shift, slips = np.empty_like(R), np.zeros_like(R), (share == 1.0) & (not impact)
+        share = c.share[active]
+        closes = bool(np.any((share == 0.0) & ((R[:count] * n).sum(1) > 0.0)))
+        P, shift, slips = np.empty_like(R), np.zeros_like(R), (share == 1.0) & (not closes)
         started(count, a, b, n, source, before.X, len(before.a), P, mu, mu_roll, mu_pivot, self.turns)
         new = np.concatenate([source < 0] * (1 + self.turns))
         P[new] = R[new]
+        contacts, w = self.listed(a, b, n, out)
         X, u_free, u = P.copy(), um + kick, um + kick
 
-        # (25b) with S = P - R, so that it is one for P, and for the sweeps of Moreau's rule.
+        def into_cones():
+            held = P.copy()
+            started(count, a, b, n, np.arange(count), held, count, P, mu, mu_roll, mu_pivot, self.turns)
+
         def linearise(solves):
             P[:] = X + shift
-            given_up = slipping(a, b, n, la, lb, wall, mu, um, R, u, P, slips, chi, shift, solves == 0)
-            if given_up:
-                held = P.copy()
-                started(count, a, b, n, np.arange(count), held, count, P, mu, mu_roll, mu_pivot, self.turns)
+            seen = u if solves else state.rows
+            given_up = slipping(
+                a, b, n, la, lb, wall, mu, um, R, seen, P, slips, chi, shift, solves == 0,
+            )  # fmt: skip
+            if given_up and solves:
+                into_cones()
             if given_up or solves == 0:
                 X[:] = P - shift
                 moved(contacts, um + kick, u_free, (shift - R)[:count], (shift - R)[count:])
                 moved(contacts, u_free, u, X[:count], X[count:])
 
-        residual, error, size, sweeps = self.settled(contacts, u_free, u, X, w, tolerance, linearise)
-        P[:] = X + shift
-        walls_n1 = self.on_walls(n, la, a, b, P - R, x, end[0])
-        force, moment = (one + two for one, two in zip(walls_n, walls_n1, strict=True))
-        error = max(first.error, error)
-        after = ContactList(a, b, n, gap, P, np.full(count, error), first.capacity, first.R[both])
-        worst = max(relative(first.residual, first.size), relative(residual, size))
-        outcome = Outcome(worst, error, first.sweeps + sweeps, count, force, moment)
-        return State(state.step + 1, x, rotation, u, after), outcome
+        given = contacts, u_free, u, X, w, tolerance, linearise
+        residual, error, size, sweeps, left = self.settled(*given, most=SETTLING if slips.any() else 1)
+        if slips.any() and residual > max(tolerance * size, SHARED * left):  # slips that do not settle
+            slips[:] = False
+            P[:] = X + shift
+            into_cones()
+            X[:], shift[:] = P, 0.0
+            residual, error, size, more, _ = self.settled(*given, most=1)
+            sweeps += more
+        return Impact(a, b, n, gap, la, both, X + shift, R, u, residual, error, size, sweeps)
 
     def linearise(self, c, u, x1, end, dt):
         la, lb, chi = c.out[:3]
