@@ -624,7 +624,7 @@ def test_other_methods_in_a_drum_and_on_a_moving_wall(method):
 
 def test_methods_that_cannot_be_had_are_refused_by_name():
     one = ManyBodies(Balls([[0.0, 0, 1.0]], 0.1), law=ss.Contact(e_N=0.3))
-    with pytest.raises(TypeError, match=r"method=Rattle\(.*must be a Moreau, Rattle or LinearisedGaps of stickslip.many"):
+    with pytest.raises(TypeError, match=r"Moreau, Rattle or LinearisedGaps of stickslip.many, got Rattle of"):
         one.simulate(t1=1.0, dt=0.1, method=ss.Rattle())
     with pytest.raises(ValueError, match=r"no impact law, and e_N=0.3 of default and default needs one; use Moreau\(\)"):
         one.simulate(t1=1.0, dt=0.1, method=LinearisedGaps())

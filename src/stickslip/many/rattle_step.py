@@ -38,6 +38,7 @@ as long as the motion found closes others, these too.
 """
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,8 +230,12 @@ class Impact(NamedTuple):
 class OnPositionLevel(OnProcessor):
     """What steps have in common whose gaps are those at the end of the step."""
 
-    linearisations = 1  # of gaps
+    linearisations = 1  # of gaps, at most
     part = 1.0  # of the percussions of a step that belongs to its motion: where the search starts
+
+    def __init__(self, system: Any, solver: AndersonSOR):
+        super().__init__(system, solver)
+        self.quick = replace(solver, newton_below=0)
 
     def linearise(self, c: Candidates, u, x1, end, dt) -> None:
         """Normals, gaps and coefficients at x1, where the motion u ends, and chi, if linearised there."""
@@ -254,9 +259,12 @@ class OnPositionLevel(OnProcessor):
             last = solves == most or residual <= max(tolerance * size, SHARED * left)
             if (stop is not None and stop(solves, last)) or last:
                 break
-            residual, _, size, more = swept(self.solver, contacts, u_free, u, X, w, tolerance, self.room)
+            # While the list may grow, without Newton's method, which costs more than all sweeps.
+            full = stop is None or solves > 0 or most == 1 or count > self.solver.newton_below
+            solver = self.solver if full else self.quick
+            residual, _, size, more = swept(solver, contacts, u_free, u, X, w, tolerance, self.room)
             sweeps += more
-            left = residual if residual > tolerance * size else 0.0
+            left = residual if full and residual > tolerance * size else 0.0
         return residual, error, size, sweeps, left
 
     def motion(self, state: State, begin, end, dt, u_free, tolerance) -> Motion:

@@ -109,7 +109,8 @@ Step = Callable[[State, float, float, float], tuple[State, Outcome]]
 def stepper(system: ManyBodies, solver: Any, method: Any = Moreau()) -> Step:  # noqa: B008
     """The step that goes with the method and the solver."""
     if not isinstance(method, METHODS):
-        raise TypeError(f"simulate(method={method!r}): must be a {names_of(METHODS)} of stickslip.many")
+        got = f"{type(method).__name__} of {type(method).__module__}"
+        raise TypeError(f"simulate(method): must be a {names_of(METHODS)} of stickslip.many, got {got}")
     if isinstance(solver, AndersonSOR):
         from .numba_step import NumbaStep
 
