@@ -453,7 +453,7 @@ def settling(system, steps, chosen, block=10):
 
 
 def slid(n, method, t1=0.4, mu=0.15, r=0.1, angle=0.3):
-    """A ball that slides across a slope, its slip turning: error of its velocity, beside a fine integration."""
+    """A ball that slides across a slope, its slip turning: error of its velocity, by a fine integration."""
     from scipy.integrate import solve_ivp
 
     down = (G * np.sin(angle), 0.0, -G * np.cos(angle))
@@ -480,12 +480,13 @@ def rolled(n, method, t1=0.5):
 
 def orders():
     printed = Rattle(linearisations=20, friction="printed")
-    tried = ("RATTLE", Rattle(linearisations=20)), ("RATTLE, printed", printed), ("linearised gaps", LinearisedGaps())
+    tried = ("RATTLE", Rattle(linearisations=20)), ("RATTLE, printed", printed), ("linearised", LinearisedGaps())
     sizes = np.array([50, 500, 5000])
     for name, method in tried:
         errors = np.array([slid(n, method) for n in sizes])
         order = -np.polyfit(np.log(sizes), np.log(errors), 1)[0]
-        print(f"  {name}: a slip that turns, 50, 500, 5000 steps: errors {', '.join(f'{e:.2e}' for e in errors)}")
+        words = ", ".join(f"{e:.2e}" for e in errors)
+        print(f"  {name}: a slip that turns, 50, 500, 5000 steps: errors {words}")
         if name == "RATTLE":
             at_least(f"{name}: order where a slip turns, two decades", order, 1.95)
         else:
@@ -529,7 +530,8 @@ def methods(options):
             at_most(f"{n} balls, {name}: largest overlap where solved, in mm", 1e3 * deep[solved].max(), 1e-4)
             at_most(f"{n} balls, {name}: mean time of a step over Moreau's", over, 6.0)
             if n == 200:
-                at_most(f"{n} balls, {name}: overlap in the last 100 steps, in mm", 1e3 * deep[-100:].max(), 3e-3)
+                late = 1e3 * deep[-100:].max()
+                at_most(f"{n} balls, {name}: overlap in the last 100 steps, in mm", late, 3e-3)
     rng = np.random.default_rng(0)
     cells = np.stack(np.meshgrid(*[np.arange(8)] * 3), axis=-1).reshape(-1, 3)[:400] - 3.5
     v = -1.5 * 0.13 * cells + 0.2 * rng.standard_normal(cells.shape)

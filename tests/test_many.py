@@ -340,10 +340,11 @@ def test_what_is_not_solved_is_counted_and_said():
     assert sol.result != ss.RESULTS.successful
 
 
-def test_a_motion_without_bounds_ends_with_an_error():
-    system = ManyBodies(Balls([[0, 0, 0]], 0.1, velocity=(1e200, 0, 0)), gravity=(0, 0, 0))
-    with pytest.raises(ss.SimulationError, match=r"step 1, t = 0\.5: a nan or an infinity appeared"):
-        system.simulate(t1=1.0, dt=0.5)
+@pytest.mark.parametrize(("method", "speed"), [(Moreau(), 1e200), (Rattle(), 1e200), (Rattle(), 1e308)])
+def test_a_motion_without_bounds_ends_with_an_error(method, speed):
+    balls = Balls([[0, 0, 0], [1, 0, 0]], 0.1, velocity=[[speed, 0, 0], [-speed, 0, 0]])
+    with pytest.raises(ss.SimulationError, match=r"step 1, t = 4: a nan or an infinity appeared"):
+        ManyBodies(balls, gravity=(0, 0, 0)).simulate(t1=8.0, dt=4.0, method=method)
 
 
 def test_on_unsolved_raise_names_step_time_and_remedy():
@@ -379,7 +380,8 @@ class FewDisks(ss.System):
     law: ss.Contact
 
     def M(self, t, q):
-        return jnp.diag(jnp.concatenate([jnp.array([m, m, 0.5 * m * r * r]) for m, r in zip(self.m, self.r, strict=True)]))
+        both = zip(self.m, self.r, strict=True)
+        return jnp.diag(jnp.concatenate([jnp.array([m, m, 0.5 * m * r * r]) for m, r in both]))
 
     def h(self, t, q, u):
         return jnp.concatenate([m * jnp.array([0.0, -G, 0.0]) for m in self.m])
@@ -417,18 +419,20 @@ class FewDisks(ss.System):
 
 
 def beside_dense(law, method, dense, dt=2e-3, t1=0.3):
-    """Largest differences of positions, velocities, spins of four disks that meet between two planes, and contacts."""
+    """Largest differences of positions, velocities, spins of four disks between two planes, and contacts."""
     r = np.array([0.1, 0.12, 0.09, 0.11])
     x = np.array([[0.0, 0.1], [0.30, 0.14], [0.12, 0.36], [0.42, 0.40]])
     v, w = np.array([[0.5, 0.0], [-0.3, 0.1], [0.1, -0.5], [-0.4, -0.2]]), np.array([3.0, -2.0, 4.0, 1.0])
     planes = (((0.0, 0.0), (0.0, 1.0)), ((0.75, 0.0), (float(np.cos(2.1)), float(np.sin(2.1)))))
-    heap = ManyBodies(Disks(x, r, density=10.0, velocity=v, spin=w), [Plane(p, n) for p, n in planes], law=law)
+    disks = Disks(x, r, density=10.0, velocity=v, spin=w)
+    heap = ManyBodies(disks, [Plane(p, n) for p, n in planes], law=law)
     here = heap.simulate(t1=t1, dt=dt, tolerance=1e-13, method=method)
     system = FewDisks(tuple(map(float, r)), tuple(map(float, heap.mass)), planes, law)
-    there = ss.simulate(system, dense, np.column_stack([x, 0 * w]).ravel(), np.column_stack([v, w]).ravel(), t1=t1, dt=dt)
+    q0, u0 = np.column_stack([x, 0 * w]).ravel(), np.column_stack([v, w]).ravel()
+    there = ss.simulate(system, dense, q0, u0, t1=t1, dt=dt)
     q, u = (np.asarray(part).reshape(len(there.t), -1, 3) for part in (there.q, there.u))
-    found = here.position[..., :2] - q[..., :2], here.velocity[..., :2] - u[..., :2], here.spin[..., 2] - u[..., 2]
-    return [np.abs(d).max() for d in found], int(here.stats.contacts.sum())
+    moved, fast = here.position[..., :2] - q[..., :2], here.velocity[..., :2] - u[..., :2]
+    return [np.abs(d).max() for d in (moved, fast, here.spin[..., 2] - u[..., 2])], int(here.stats.contacts.sum())
 
 
 @pytest.mark.parametrize("e_N", [0.0, 0.6])
@@ -444,7 +448,7 @@ def test_rattle_is_the_dense_one(e_N):
 
 
 def on_incline(n, method, t1=0.4):
-    """A ball that slides across a slope, its slip turning: errors of place and velocity beside a fine integration."""
+    """A ball that slides across a slope, its slip turning: errors of place and velocity, by a fine integration."""
     from scipy.integrate import solve_ivp
 
     mu, r, angle = 0.15, 0.1, 0.3
@@ -460,7 +464,8 @@ def on_incline(n, method, t1=0.4):
 
     exact = solve_ivp(smooth, (0, t1), [0, 0, 0, 1.5, 3, 5], rtol=1e-12, atol=1e-13, method="DOP853").y[:, -1]
     sol = heap.simulate(t1=t1, dt=t1 / n, method=method, tolerance=1e-11, save_every=n)
-    return np.abs(sol.position[-1, 0, :2] - exact[:2]).max(), np.abs(sol.velocity[-1, 0, :2] - exact[2:4]).max()
+    found = sol.position[-1, 0, :2] - exact[:2], sol.velocity[-1, 0, :2] - exact[2:4]
+    return tuple(np.abs(d).max() for d in found)
 
 
 def test_rattle_has_order_2_where_a_slip_turns():
@@ -521,7 +526,7 @@ def test_a_tube_of_ten_does_not_sink(method):
 
 
 def position_stage(sol, k):
-    """Largest entry of the natural map of the position stage of a step, and how far R is off the motion; other code.
+    """Largest entry of the natural map of a position stage, and how far R is off the motion; other code.
 
     Of the printed law, for balls and planes.
     """
@@ -555,7 +560,8 @@ def position_stage(sol, k):
     gamma = v_b - um[c.a] - np.cross(la1[:, None] * spin[c.a] + lb1[:, None] * w_b, n1)
     slip = gamma - (gamma * n1).sum(1)[:, None] * n1
     axis = np.cross(n1, n0)  # turned back to the normals that R has
-    slip = slip + np.cross(axis, slip) + np.cross(axis, np.cross(axis, slip)) / (1.0 + (n0 * n1).sum(1))[:, None]
+    once = np.cross(axis, slip)
+    slip = slip + once + np.cross(axis, once) / (1.0 + (n0 * n1).sum(1))[:, None]
     G_N = 1 / s.mass[c.a] + np.where(between, 1 / s.mass[b], 0.0)
     G_T = G_N + la**2 / s.inertia[c.a] + np.where(between, lb**2 / s.inertia[b], 0.0)
     R_N = (c.R * n0).sum(1)
@@ -625,7 +631,8 @@ def test_other_methods_in_a_drum_and_on_a_moving_wall(method):
     sol = mixer().simulate(t1=0.6, dt=2e-3, method=method)
     mean = sol.stats.wall_moment[100:, 0, 2].mean() / 2e-3
     assert mean < -0.02 * sol.system.mass.sum() * G * 0.3  # disks hold the drum back
-    assert np.linalg.norm(sol.position[-1, :, :2], axis=1).max() < 0.27 + (1e-6 if isinstance(method, Rattle) else 1e-4)
+    out = np.linalg.norm(sol.position[-1, :, :2], axis=1).max() - 0.27
+    assert out < (1e-6 if isinstance(method, Rattle) else 1e-4)
     floor = Plane((0, 0, 0), (0, 0, 1), moved=lambda t: jnp.array([0.0, 0.0, 0.05 * jnp.sin(4.0 * t)]))
     one = ManyBodies(Balls([[0, 0, 0.1]], 0.1), [floor], law=FRICTION)
     for chosen, rises in ((method, False), (Moreau(), True)):
@@ -640,13 +647,13 @@ def test_methods_that_cannot_be_had_are_refused_by_name():
     one = ManyBodies(Balls([[0.0, 0, 1.0]], 0.1), law=ss.Contact(e_N=0.3))
     with pytest.raises(TypeError, match=r"Moreau, Rattle or LinearisedGaps of stickslip.many, got Rattle of"):
         one.simulate(t1=1.0, dt=0.1, method=ss.Rattle())
-    with pytest.raises(ValueError, match=r"no impact law, and e_N=0.3 of default and default needs one; use Moreau\(\)"):
+    with pytest.raises(ValueError, match=r"no impact law, and e_N=0.3 of default and default needs one"):
         one.simulate(t1=1.0, dt=0.1, method=LinearisedGaps())
     with pytest.raises(ValueError, match=r"on the device of JAX there is Moreau\(\) alone; use AndersonSOR"):
         one.simulate(t1=1.0, dt=0.1, method=Rattle(), solver=AndersonJacobi())
     with pytest.raises(ValueError, match=r"Rattle\(linearisations=0\): must be a whole number"):
         Rattle(0)
-    with pytest.raises(ValueError, match=r"Rattle\(friction='none'\): friction must be 'stagewise' or 'printed'"):
+    with pytest.raises(ValueError, match=r"Rattle\(friction='none'\): friction must be 'stagewise'"):
         Rattle(friction="none")
 
 

@@ -17,7 +17,7 @@ class ContactList(NamedTuple):
     normal: np.ndarray  # (contacts, 3) from a to b
     gap: np.ndarray  # (contacts) in m, at the middle of the step or, with a position stage, at its end
     X: np.ndarray  # percussions (contacts, 3) on b, below them torques times time if there is rolling or pivoting friction
-    limit: np.ndarray  # (contacts) gap up to which it counts as closed in the next step; on position level a rate
+    limit: np.ndarray  # (contacts) gap up to which it counts as closed in the next step; or a rate
     capacity: int
     R: np.ndarray = np.zeros((0, 3))  # as X, of the position stage, where there is one
 

@@ -20,6 +20,7 @@ from .rattle_step import OnPositionLevel, geometry
 class LinearisedStep(OnPositionLevel):
     """A step with linearised gaps on the processor: the next state, and what the step is worth."""
 
+    @np.errstate(over="ignore", invalid="ignore")  # the loop over time judges what comes out
     def __call__(self, state: State, t: float, dt: float, tolerance: float) -> tuple[State, Outcome]:
         x, rotation, bodies = state.x.copy(), state.rotation.copy(), len(state.x)
         begin, end = self.walls.at(t), self.walls.at(t + dt)

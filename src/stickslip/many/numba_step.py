@@ -72,12 +72,12 @@ def law(k, a, b, n, gap, x, r, rows, of, laws, walls, out):
 
 
 @compiled()
-def rebound(k, a, b, n, chi, rows, of, laws):
+def rebound(k, a, b, n, chi, rows, of, e_N):
     """e_N g_N_dot of contact k."""
     i, j, before = a[k], b[k], 0.0
     for d in range(3):
         before += n[k, d] * (rows[j, d] - rows[i, d] + chi[k, d])
-    return laws[0][of[i], of[j]] * before
+    return e_N[of[i], of[j]] * before
 
 
 @compiled()
@@ -158,11 +158,12 @@ def pushed(count, a, b, n, la, P, tau, x, bodies, places, turns, force, moment):
 
 @compiled()
 def _built(count, a, b, n, gap, x, r, rows, of, laws, walls, out):
+    chi, e_N = out[2], laws[0]
     for k in range(count):
         law(k, a, b, n, gap, x, r, rows, of, laws, walls, out)
-        bounce = rebound(k, a, b, n, out[2], rows, of, laws)
+        bounce = rebound(k, a, b, n, chi, rows, of, e_N)
         for d in range(3):
-            out[2][k, d] += bounce * n[k, d]
+            chi[k, d] += bounce * n[k, d]
 
 
 class OnProcessor:
@@ -207,7 +208,7 @@ def coefficients(count):
 
 
 class NumbaStep(OnProcessor):
-    """A step of Moreau's rule on the processor; ``__call__`` gives the next state and what the step is worth."""
+    """A step of Moreau's rule on the processor: the next state, and what the step is worth."""
 
     def __call__(self, state: State, t: float, dt: float, tolerance: float) -> tuple[State, Outcome]:
         x, rotation, rows = state.x.copy(), state.rotation.copy(), state.rows

@@ -71,7 +71,7 @@ def laws_at(a, b, n, gap, x, r, rows, of, laws, motion, out, bounce):
     """Levers and coefficients, chi of walls, and e_N g_N_dot at the beginning of the step."""
     for k in range(len(a)):
         law(k, a, b, n, gap, x, r, rows, of, laws, motion, out)
-        bounce[k] = rebound(k, a, b, n, out[2], rows, of, laws)
+        bounce[k] = rebound(k, a, b, n, out[2], rows, of, laws[0])
 
 
 @compiled()
@@ -237,6 +237,12 @@ class OnPositionLevel(OnProcessor):
         super().__init__(system, solver)
         self.quick = replace(solver, newton_below=0)
 
+    def found(self, x, before, places, margin, closed=0.0):
+        if not np.isfinite(x).all():  # a grid has no cells for it; the loop over time refuses what comes out
+            none = np.zeros(0, np.int64)
+            return (0, none, none, np.zeros((0, 3)), np.zeros(0), none), before.capacity
+        return super().found(x, before, places, margin, closed)
+
     def linearise(self, c: Candidates, u, x1, end, dt) -> None:
         """Normals, gaps and coefficients at x1, where the motion u ends, and chi, if linearised there."""
         raise NotImplementedError
@@ -343,6 +349,7 @@ class RattleStep(OnPositionLevel):
         super().__init__(system, solver)
         self.linearisations, self.stagewise = method.linearisations, method.friction == "stagewise"
 
+    @np.errstate(over="ignore", invalid="ignore")  # the loop over time judges what comes out
     def __call__(self, state: State, t: float, dt: float, tolerance: float) -> tuple[State, Outcome]:
         x, rotation, bodies = state.x.copy(), state.rotation.copy(), len(state.x)
         begin, end = self.walls.at(t), self.walls.at(t + dt)

@@ -131,8 +131,8 @@ def stepper(system: ManyBodies, solver: Any, method: Any = Moreau()) -> Step:  #
 
         if not isinstance(method, Moreau):
             raise ValueError(
-                f"simulate(method={method!r}, solver={solver!r}): on the device of JAX there is Moreau() alone;"
-                " use AndersonSOR() as solver, the default where numba is installed"
+                f"simulate(method={method!r}, solver={solver!r}): on the device of JAX there is Moreau()"
+                " alone; use AndersonSOR() as solver, the default where numba is installed"
             )
         return JaxStep(system, solver)
     raise TypeError(f"simulate(solver={solver!r}): must be an AndersonSOR or an AndersonJacobi of stickslip.many")
@@ -144,8 +144,8 @@ def _refuse_restitution(system: ManyBodies, method: Any) -> None:
         one, two = np.unravel_index(int(e_N.argmax()), e_N.shape)
         pair = f"{system.materials[one]} and {system.materials[two]}"
         raise ValueError(
-            f"simulate(method={method!r}): it has no impact law, and e_N={e_N[one, two]:g} of {pair} needs one;"
-            " use Moreau() or Rattle()"
+            f"simulate(method={method!r}): it has no impact law, and e_N={e_N[one, two]:g} of {pair}"
+            " needs one; use Moreau() or Rattle()"
         )
 
 

@@ -97,13 +97,8 @@ def _wall_gap(x, r, kind, place, direction, size, n):
 
 
 @compiled()
-def gap_of(i, j, x, r, walls, n):
-    """Gap of a ball and another one, or a wall (j from the number of bodies on); n points from i to j."""
-    bodies = len(x)
-    if j >= bodies:
-        kinds, places, directions, sizes = walls
-        w = j - bodies
-        return _wall_gap(x[i], r[i], kinds[w], places[w], directions[w], sizes[w], n)
+def _ball_gap(i, j, x, r, n):
+    """Gap of two balls; n points from i to j."""
     distance = 0.0
     for d in range(3):
         n[d] = x[j, d] - x[i, d]
@@ -112,6 +107,16 @@ def gap_of(i, j, x, r, walls, n):
     for d in range(3):
         n[d] = n[d] / distance if distance > 0.0 else 0.0
     return distance - r[i] - r[j]
+
+
+@compiled()
+def gap_of(i, j, x, r, walls, n):
+    """Gap of a ball and another one, or a wall (j from the number of bodies on); n points from i to j."""
+    if j < len(x):
+        return _ball_gap(i, j, x, r, n)
+    kinds, places, directions, sizes = walls
+    w = j - len(x)
+    return _wall_gap(x[i], r[i], kinds[w], places[w], directions[w], sizes[w], n)
 
 
 @compiled()
@@ -138,9 +143,10 @@ def _partners(i, x, r, margin, grid, out):
 def touching(x, r, walls, margin, closed, before, a, b, n, gap, source):
     """Fills the list with closed contacts and says how many there are: more than fit if the list is too short.
 
-    ``closed``: gap up to which any contact counts as such; ``source``: where a contact was in the list before, or -1.
+    ``closed``: gap up to which any contact counts as such;
+    ``source``: where a contact was in the list before, or -1.
     """
-    kinds, sizes = walls[0], walls[3]
+    kinds, places, directions, sizes = walls
     before_b, limit, before_order, before_start = before
     shape, width, low = cells(x, 2.0 * r.max() + margin)
     cell, (order, start) = by_cell(x, shape, width, low)
@@ -150,8 +156,13 @@ def touching(x, r, walls, margin, closed, before, a, b, n, gap, source):
         found = _partners(i, x, r, margin, grid, near)
         for s in range(found + len(kinds)):
             j = near[s] if s < found else bodies + s - found
-            g = gap_of(i, j, x, r, walls, m)
-            size = g + r[i] + r[j] if s < found else r[i] + sizes[s - found]
+            if s < found:
+                g = _ball_gap(i, j, x, r, m)
+                size = g + r[i] + r[j]
+            else:
+                w = s - found
+                g = _wall_gap(x[i], r[i], kinds[w], places[w], directions[w], sizes[w], m)
+                size = r[i] + sizes[w]
             for d in range(3):
                 size = max(size, abs(x[i, d]))
             if g > margin:

@@ -74,9 +74,8 @@ class Store:
         solved = {"name": type(solver).__name__, **vars(solver)}
         taken = {"name": type(method).__name__, **vars(method)}
         version = 1 if isinstance(method, Moreau) else FORMAT
-        group.attrs.update(
-            stickslip_many=version, settings=settings, solver=solved, method=taken, system=system.digest(), bodies=n
-        )  # fmt: skip
+        named = {"settings": settings, "solver": solved, "method": taken, "system": system.digest()}
+        group.attrs.update(stickslip_many=version, bodies=n, **named)
         _array(group, "t", (), float, chunk)
         for name, width in ROWS.items():
             _array(group, name, (n, width), float, chunk)
