@@ -328,6 +328,15 @@ def test_without_friction_the_drum_turns_alone():
     assert np.abs(sol.spin[-1]).max() < 1e-12
 
 
+@pytest.mark.parametrize("options", [{}, {"solver": AndersonJacobi()}, {"method": Rattle()}, {"method": LinearisedGaps()}])
+def test_rolling_friction_takes_part_in_the_turning_of_a_drum(options):
+    law = ss.Contact(friction=ss.Rolling(0.01))
+    disk = ManyBodies(Disks([[0, -0.25]], 0.05), [Drum((0, 0), 0.3, rate=2.0)], law=law)
+    sol = disk.simulate(t1=0.1, dt=1e-3, **options)
+    assert sol.spin[10, 0, 2] == pytest.approx(0.01 * G * sol.t[10] / (0.5 * 0.05**2), rel=1e-3)
+    assert sol.spin[-1, 0, 2] == pytest.approx(2.0, rel=1e-9)
+
+
 # -- the third outcome --------------------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ class LinearisedStep(OnPositionLevel):
         begin, end = self.walls.at(t), self.walls.at(t + dt)
         u_free = state.rows.copy()
         u_free[:bodies, :3] += dt * self.gravity
+        u_free[bodies:, 3:6] = begin[2]
         m = self.motion(state, begin, end, dt, u_free, tolerance)
         c = m.candidates
         force, moment = self.on_walls(c.n, c.out[0], c.a, c.b, m.R, x, begin[0])

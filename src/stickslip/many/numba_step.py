@@ -226,6 +226,7 @@ class NumbaStep(OnProcessor):
         started(count, a, b, n, source, before.X, len(before.a), X, mu, mu_roll, mu_pivot, self.turns)
         u_free = rows.copy()
         u_free[:bodies, :3] += dt * self.gravity
+        u_free[bodies:, 3:6] = omega_wall  # which rolling and pivoting friction sees
         u = u_free.copy()
         residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, X, w, tolerance, self.room)
         limit = np.empty(count)

@@ -355,7 +355,9 @@ class RattleStep(OnPositionLevel):
         begin, end = self.walls.at(t), self.walls.at(t + dt)
         kick = np.zeros_like(state.rows)
         kick[:bodies, :3] = 0.5 * dt * self.gravity
-        first = self.motion(state, begin, end, dt, state.rows + kick, tolerance)  # (25a), (33), (36)
+        u_free = state.rows + kick
+        u_free[bodies:, 3:6] = begin[2]
+        first = self.motion(state, begin, end, dt, u_free, tolerance)  # (25a), (33), (36)
         c = first.candidates
         walls_n = self.on_walls(c.n, c.out[0], c.a, c.b, first.R, x, begin[0])
         drifted(x, rotation, first.u, dt)  # (27)
