@@ -1,6 +1,6 @@
 """Thousands of balls: what every figure asks, what comes out, and whether it is met.
 
-    .venv/bin/python benchmarks/spheres.py [settle] [column] [gas] [bed] [scaling] [fclib] [mixer] [resume]
+    .venv/bin/python benchmarks/spheres.py [settle] [column] [gas] [bed] [scaling] [fclib] [mixer] [methods] [resume]
                                            [--fclib FOLDER] [--steps N] [--turn PART]
 
 settle   1000 balls settle in a box, beside MuJoCo's CG on the same scene in the same run; two minutes
@@ -11,6 +11,7 @@ scaling  cost of a step at a fixed number of sweeps, 1000 to 50,000 balls
 fclib    contact problems of others (--fclib FOLDER, or the environment variable FCLIB)
 mixer    1000 disks for a turn of a drum, at dt and dt/2, and without friction
 gpu      100,000 and 1,000,000 balls on the device of JAX; only when asked for
+methods  RATTLE and linearised gaps beside Moreau's rule: overlaps, orders, balances, time; three minutes
 resume   a run killed at a random moment and resumed, two runs with the same seed
 
 Exit code 1 if one is missed. Loops are compiled before the clock runs. Times depend on who else uses the machine: they
@@ -29,7 +30,21 @@ from pathlib import Path
 import numpy as np
 
 import stickslip as ss
-from stickslip.many import AndersonJacobi, AndersonSOR, Balls, ManyBodies, Plane, box, disk_mixer, load, resume
+from stickslip.many import (
+    AndersonJacobi,
+    AndersonSOR,
+    Balls,
+    Drum,
+    LinearisedGaps,
+    ManyBodies,
+    Moreau,
+    Plane,
+    Rattle,
+    box,
+    disk_mixer,
+    load,
+    resume,
+)
 from stickslip.many.newton import Balls as FrictionBalls
 from stickslip.many.newton import Explicit
 from stickslip.many.run import stepper
@@ -402,6 +417,140 @@ def slip_speed(sol, k):
     return np.linalg.norm(gamma - (gamma * c.normal).sum(1)[:, None] * c.normal, axis=1)
 
 
+# -- methods -----------------------------------------------------------------------------------------------------------
+
+
+def overlap(system, x):
+    """The deepest one, in m."""
+    return max(-system.gaps(x, 0.0)[2].min(initial=0.0), 0.0)
+
+
+def tube():
+    """Ten balls in a tube, one just above the other, and their heights when they have come to rest."""
+    k = np.arange(10)
+    radius = R * np.where(k % 2, 1.0, 0.98)
+    x = np.stack([0 * k + R, 0 * k + R, R * (2 * k + 1) + 0.02 * (k + 1)], axis=1)
+    heights = radius[0] + np.concatenate([[0.0], np.cumsum(radius[:-1] + radius[1:])])
+    return ManyBodies(Balls(x, radius), box((0, 0, 0), (2 * R, 2 * R, 4.0)), law=FRICTION), heights
+
+
+def settling(system, steps, chosen, block=10):
+    """ms, residual, velocity error, overlap, energy of every step of each method, a block of each in turn."""
+    steppers, states = [stepper(system, AndersonSOR(), m) for m in chosen], [system.start() for _ in chosen]
+    out, n = [[] for _ in chosen], len(system)
+    for step, state in zip(steppers, states, strict=True):
+        step(state, 0.0, DT, 1e-6)  # compiles
+    for first in range(0, steps, block):
+        for m, step in enumerate(steppers):
+            for _ in range(min(block, steps - first)):
+                began = time.perf_counter()
+                states[m], worth = step(states[m], states[m].step * DT, DT, 1e-6)
+                spent = 1e3 * (time.perf_counter() - began)
+                s = states[m]
+                energy = system.energy(s.x, s.rows[:n, :3], s.rows[:n, 3:6])
+                out[m].append((spent, worth.residual, worth.velocity_error, overlap(system, s.x), energy))
+    return [np.array(rows).T for rows in out]
+
+
+def slid(n, method, t1=0.4, mu=0.15, r=0.1, angle=0.3):
+    """A ball that slides across a slope, its slip turning: error of its velocity, by a fine integration."""
+    from scipy.integrate import solve_ivp
+
+    down = (G * np.sin(angle), 0.0, -G * np.cos(angle))
+    ball = Balls([[0, 0, r]], r, velocity=[[0, 1.5, 0]], spin=[[3.0, 5.0, 2.0]])
+    law = ss.Contact(friction=ss.Coulomb(mu, dim=2))
+
+    def smooth(t, y):
+        slip = y[:2] + r * np.array([-y[3], y[2]])
+        F = -mu * G * np.cos(angle) * slip / np.linalg.norm(slip)
+        return np.concatenate([F + np.array([down[0], 0.0]), np.array([F[1], -F[0]]) / (0.4 * r)])
+
+    exact = solve_ivp(smooth, (0, t1), [0, 1.5, 3, 5], rtol=1e-12, atol=1e-13, method="DOP853").y[:2, -1]
+    heap = ManyBodies(ball, [Plane((0, 0, 0), (0, 0, 1))], law=law, gravity=down)
+    sol = heap.simulate(t1=t1, dt=t1 / n, method=method, tolerance=1e-11, save_every=n)
+    return np.abs(sol.velocity[-1, 0, :2] - exact).max()
+
+
+def rolled(n, method, t1=0.5):
+    """Where a ball is that rolls in an upright drum."""
+    ball = Balls([[0.8, 0, 0]], 0.2, velocity=[[0, 3.0, 0]], spin=[[4.0, 0, -15.0]])
+    heap = ManyBodies(ball, [Drum((0, 0, 0), 1.0)], law=ss.Contact(friction=ss.Coulomb(5.0, dim=2)))
+    return heap.simulate(t1=t1, dt=t1 / n, method=method, tolerance=1e-10, save_every=n).position[-1, 0]
+
+
+def orders():
+    printed = Rattle(linearisations=20, friction="printed")
+    tried = ("RATTLE", Rattle(linearisations=20)), ("RATTLE, printed", printed), ("linearised", LinearisedGaps())
+    sizes = np.array([50, 500, 5000])
+    for name, method in tried:
+        errors = np.array([slid(n, method) for n in sizes])
+        order = -np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+        words = ", ".join(f"{e:.2e}" for e in errors)
+        print(f"  {name}: a slip that turns, 50, 500, 5000 steps: errors {words}")
+        if name == "RATTLE":
+            at_least(f"{name}: order where a slip turns, two decades", order, 1.95)
+        else:
+            judge(f"control, {name}: order there", f"{order:.3g}", "< 1.1", order < 1.1)
+    for name, method in tried[:2]:
+        x = np.array([rolled(n, method) for n in (20, 40, 80, 160, 320, 640, 1280, 2560)])
+        errors = np.linalg.norm(np.diff(x, axis=0), axis=1)
+        order = -np.polyfit(np.log(2) * np.arange(len(errors)), np.log(errors), 1)[0]
+        words = ", ".join(f"{e:.1e}" for e in errors)
+        print(f"  {name}: rolling in a drum, differences between dt and dt/2 from 20 steps on: {words}")
+        if name == "RATTLE":
+            at_least(f"{name}: order of rolling on what is curved, two decades", order, 1.95)
+        else:
+            judge(f"control, {name}: order there", f"{order:.3g}", "< 1.4", order < 1.4)
+
+
+def methods(options):
+    names, chosen = ("Moreau's rule", "linearised gaps", "RATTLE"), (Moreau(), LinearisedGaps(), Rattle())
+    for name, method in zip(names, chosen, strict=True):
+        system, heights = tube()
+        end = system.simulate(t1=10.0, dt=DT, save_every=2000, method=method).position[-1, :, 2]
+        sunk = 1e3 * (heights - end).max()
+        if method == Moreau():
+            judge("control, ten in a tube for 10 s, Moreau: sunk, in mm", f"{sunk:.3g}", "> 0.5", sunk > 0.5)
+        else:
+            at_most(f"ten in a tube for 10 s, {name}: sunk, in mm", sunk, 1e-5)
+    for n, across, steps in ((200, 5, 600), (1000, 10, 400)):
+        found = settling(pile(n, across=across), steps, chosen)
+        for name, (ms, residual, error, deep, energy) in zip(names, found, strict=True):
+            solved, rise = residual <= 1e-6, max(np.diff(energy).max(), 0.0) / np.ptp(energy)
+            print(f"  {n} balls, {steps} steps, {name}: {ms.mean():.1f} ms a step, residual median", end=" ")
+            print(f"{np.median(residual):.1e}, largest {residual.max():.1e}, <= 1e-6 in", end=" ")
+            print(f"{100 * solved.mean():.0f} %; largest rise of energy over its range {rise:.1e}")
+            deepest = 1e3 * deep.max()
+            if name == "Moreau's rule":
+                judge(f"control, {n} balls: largest overlap, in mm", f"{deepest:.3g}", "> 1", deepest > 1.0)
+                continue
+            told, over = (deep / (DT * error + 1e-13)).max(), ms.mean() / found[0][0].mean()
+            at_most(f"{n} balls, {name}: largest overlap, in mm", deepest, 0.2)
+            at_most(f"{n} balls, {name}: overlap over dt times the certified error", told, 1.0)
+            at_most(f"{n} balls, {name}: largest overlap where solved, in mm", 1e3 * deep[solved].max(), 1e-4)
+            at_most(f"{n} balls, {name}: mean time of a step over Moreau's", over, 6.0)
+            if n == 200:
+                late = 1e3 * deep[-100:].max()
+                at_most(f"{n} balls, {name}: overlap in the last 100 steps, in mm", late, 3e-3)
+    rng = np.random.default_rng(0)
+    cells = np.stack(np.meshgrid(*[np.arange(8)] * 3), axis=-1).reshape(-1, 3)[:400] - 3.5
+    v = -1.5 * 0.13 * cells + 0.2 * rng.standard_normal(cells.shape)
+    radius, spin = rng.uniform(0.045, 0.055, 400), 2.0 * rng.standard_normal(v.shape)
+    balls = Balls(0.13 * cells, radius, velocity=v, spin=spin)
+    for name, law in (("e_N = 0, mu = 0.5", FRICTION), ("e_N = 0.7, mu = 0", ss.Contact(e_N=0.7))):
+        free = ManyBodies(balls, law=law, gravity=(0, 0, 0))
+        sol = free.simulate(t1=0.6, dt=DT, tolerance=1e-10, method=Rattle(8))
+        m, theta = sol.system.mass[:, None], sol.system.inertia[:, None]
+        p = [(m * sol.velocity[k]).sum(0) for k in (0, -1)]
+        L = [(np.cross(sol.position[k], m * sol.velocity[k]) + theta * sol.spin[k]).sum(0) for k in (0, -1)]
+        size, energy = (m * np.abs(v)).sum(), sol.energy()
+        print(f"  gas of 400, RATTLE, {name}: {sol.summary()}; {sol.stats.contacts.sum()} contacts in all")
+        at_most("change of momentum over sum of |m v|", np.abs(p[1] - p[0]).max() / size, 1e-12)
+        at_most("change of angular momentum over that, in m", np.abs(L[1] - L[0]).max() / size, 1e-12)
+        at_most("largest rise of energy in a step over the energy", np.diff(energy).max() / energy[0], 1e-12)
+    orders()
+
+
 # -- again, and after a kill -------------------------------------------------------------------------------------------
 
 CHILD = """
@@ -449,7 +598,7 @@ def again(options):
 
 COMMANDS = {
     "settle": settle, "column": column, "gas": gas, "bed": bed, "scaling": scaling, "fclib": fclib, "mixer": mixer,
-    "resume": again, "gpu": gpu,
+    "methods": methods, "resume": again, "gpu": gpu,
 }  # fmt: skip
 
 

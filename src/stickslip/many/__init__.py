@@ -3,6 +3,9 @@
 from .bodies import Balls as Balls
 from .bodies import Disks as Disks
 from .jacobi import AndersonJacobi as AndersonJacobi
+from .methods import LinearisedGaps as LinearisedGaps
+from .methods import Moreau as Moreau
+from .methods import Rattle as Rattle
 from .mixer import disk_mixer as disk_mixer
 from .run import resume as resume
 from .run import simulate as simulate

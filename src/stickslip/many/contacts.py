@@ -15,10 +15,11 @@ class ContactList(NamedTuple):
     a: np.ndarray  # (contacts)
     b: np.ndarray  # (contacts)
     normal: np.ndarray  # (contacts, 3) from a to b
-    gap: np.ndarray  # (contacts) in m, at the middle of the step
+    gap: np.ndarray  # (contacts) in m, at the middle of the step or, with a position stage, at its end
     X: np.ndarray  # percussions (contacts, 3) on b, below them torques times time if there is rolling or pivoting friction
-    limit: np.ndarray  # (contacts) gap up to which it counts as closed in the next step
+    limit: np.ndarray  # (contacts) gap up to which it counts as closed in the next step; or a rate
     capacity: int
+    R: np.ndarray = np.zeros((0, 3))  # as X, of the position stage, where there is one
 
     @classmethod
     def empty(cls, capacity: int) -> "ContactList":

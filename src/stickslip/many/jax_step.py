@@ -159,7 +159,7 @@ def step(s: Carried, fixed: Fixed, walls, dt, tolerance, margin, sizes: Sizes, o
     c = _coefficients(a, b, used, n, gap, x, s, fixed, places, v_wall, omega_wall, table)
     X = jnp.where(same & used, s.X[:, before], 0.0)
     X = _into_cones(c, X)
-    u = jnp.concatenate([s.u, jnp.zeros((6, many))], axis=1)
+    u = jnp.concatenate([s.u, jnp.concatenate([jnp.zeros((3, many)), omega_wall])], axis=1)
     u_free = u.at[:3, :bodies].add(dt * fixed.gravity[:, None])
     X, u, residual, error, size, iterations = solve(c, u_free, X, tolerance, options)
     rate = (n * velocities(c, u)[0]).sum(0)

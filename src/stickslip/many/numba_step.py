@@ -23,7 +23,7 @@ from .sweeps import certificate, moved
 
 
 @compiled()
-def _drifted(x, rotation, rows, dt):
+def drifted(x, rotation, rows, dt):
     """Half a step with constant velocity, in place; a rotation is the quaternion (w, x, y, z)."""
     for i in range(len(x)):
         angle = 0.0
@@ -45,10 +45,10 @@ def _drifted(x, rotation, rows, dt):
 
 
 @compiled()
-def _law(k, a, b, n, gap, x, r, rows, of, laws, walls, out):
-    """Levers, prox parameters, coefficients and chi of contact k."""
+def law(k, a, b, n, gap, x, r, rows, of, laws, walls, out):
+    """Levers, prox parameters, coefficients and chi of contact k: the velocity of a wall where it touches."""
     la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R = out
-    e_N, mus, rolls, pivots = laws
+    _, mus, rolls, pivots = laws
     places, v_wall, omega_wall = walls
     bodies, i, j = len(x), a[k], b[k]
     on_wall = j >= bodies
@@ -64,12 +64,7 @@ def _law(k, a, b, n, gap, x, r, rows, of, laws, walls, out):
         chi[k, 0] = v_wall[w, 0] + o[1] * cz - o[2] * cy
         chi[k, 1] = v_wall[w, 1] + o[2] * cx - o[0] * cz
         chi[k, 2] = v_wall[w, 2] + o[0] * cy - o[1] * cx
-    before = 0.0
-    for d in range(3):
-        before += n[k, d] * (rows[j, d] - rows[i, d] + chi[k, d])
     one, two = of[i], of[j]
-    for d in range(3):
-        chi[k, d] += e_N[one, two] * before * n[k, d]
     masses, spins = rows[i, 6] + rows[j, 6], rows[i, 7] + rows[j, 7]
     rho_N[k], rho_R[k] = 1.0 / masses, 1.0 / spins
     rho_T[k] = 1.0 / (masses + la[k] ** 2 * rows[i, 7] + lb[k] ** 2 * rows[j, 7])
@@ -77,7 +72,16 @@ def _law(k, a, b, n, gap, x, r, rows, of, laws, walls, out):
 
 
 @compiled()
-def _started(count, a, b, n, source, X_before, half_before, X, mu, mu_roll, mu_pivot, turns):
+def rebound(k, a, b, n, chi, rows, of, e_N):
+    """e_N g_N_dot of contact k."""
+    i, j, before = a[k], b[k], 0.0
+    for d in range(3):
+        before += n[k, d] * (rows[j, d] - rows[i, d] + chi[k, d])
+    return e_N[of[i], of[j]] * before
+
+
+@compiled()
+def started(count, a, b, n, source, X_before, half_before, X, mu, mu_roll, mu_pivot, turns):
     """Percussions of the step before, turned with the normal and within their cones: where the search starts."""
     for k in range(count):
         s = source[k]
@@ -132,7 +136,7 @@ def _rested(count, a, b, n, gap, chi, rho_N, P, rows, error, dt, extent, limit):
 
 
 @compiled()
-def _pushed(count, a, b, n, la, P, tau, x, bodies, places, turns, force, moment):
+def pushed(count, a, b, n, la, P, tau, x, bodies, places, turns, force, moment):
     """What walls receive: percussions, and moments about the place of the wall."""
     force[:] = 0.0
     moment[:] = 0.0
@@ -154,65 +158,90 @@ def _pushed(count, a, b, n, la, P, tau, x, bodies, places, turns, force, moment)
 
 @compiled()
 def _built(count, a, b, n, gap, x, r, rows, of, laws, walls, out):
+    chi, e_N = out[2], laws[0]
     for k in range(count):
-        _law(k, a, b, n, gap, x, r, rows, of, laws, walls, out)
+        law(k, a, b, n, gap, x, r, rows, of, laws, walls, out)
+        bounce = rebound(k, a, b, n, chi, rows, of, e_N)
+        for d in range(3):
+            chi[k, d] += bounce * n[k, d]
 
 
-class NumbaStep:
-    """A step of Moreau's rule on the processor; ``__call__`` gives the next state and what the step is worth."""
+class OnProcessor:
+    """What steps on the processor have in common: the system as arrays, the search, room to work in."""
 
     def __init__(self, system: Any, solver: AndersonSOR):
         self.r, self.of, self.gravity = system.radius, system.material, system.gravity
         self.turns, self.laws, self.walls, self.solver = system.turns, tuple(system.laws), system.walls, solver
+        self.margin = 1e-3 * float(system.radius.min())
         self.room = Room()
+
+    def walls_at(self, places):
+        return self.walls.kinds, places, self.walls.directions, self.walls.sizes
+
+    def found(self, x, before: ContactList, places, margin, closed=0.0):
+        """Closed contacts in lists that grow until all fit: (count, a, b, n, gap, source), capacity."""
+        capacity = before.capacity
+        order, start = index_by_first(before.a, len(before.a), len(x))
+        while True:
+            a, b = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+            n, gap, source = np.empty((capacity, 3)), np.empty(capacity), np.empty(capacity, np.int64)
+            count = touching(
+                x, self.r, self.walls_at(places), margin, closed, (before.b, before.limit, order, start),
+                a, b, n, gap, source,
+            )  # fmt: skip
+            if count <= capacity:
+                return (count, *(part[:count] for part in (a, b, n, gap, source))), capacity
+            capacity = max(2 * capacity, count)
+
+    def listed(self, a, b, n, out):
+        """A list of contacts for `sweeps`, and the factors of percussions to velocities."""
+        la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R = out
+        w = 1.0 / rho_N
+        if self.turns:
+            w = np.concatenate([w, np.maximum(la, lb) / rho_R])
+        return (a, b, n, la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R, self.turns), w
+
+
+def coefficients(count):
+    """Room for what `law` says."""
+    return tuple(np.empty((count, 3)) if d == 2 else np.empty(count) for d in range(9))
+
+
+class NumbaStep(OnProcessor):
+    """A step of Moreau's rule on the processor: the next state, and what the step is worth."""
 
     def __call__(self, state: State, t: float, dt: float, tolerance: float) -> tuple[State, Outcome]:
         x, rotation, rows = state.x.copy(), state.rotation.copy(), state.rows
         bodies = len(x)
-        _drifted(x, rotation, rows, 0.5 * dt)
+        drifted(x, rotation, rows, 0.5 * dt)
         places, v_wall, omega_wall = self.walls.at(t + 0.5 * dt)
-        found, capacity = self._found(x, state, places)
-        count, a, b, n, gap, source = found
-        out = tuple(np.empty((count, 3)) if d == 2 else np.empty(count) for d in range(9))
-        _built(count, a, b, n, gap, x, self.r, rows, self.of, self.laws, (places, v_wall, omega_wall), out)
-        la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R = out
-        contacts = (a, b, n, la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R, self.turns)
-        X = np.empty(((1 + self.turns) * count, 3))
         before = state.contacts
-        _started(count, a, b, n, source, before.X, len(before.a), X, mu, mu_roll, mu_pivot, self.turns)
-        w = 1.0 / rho_N
-        if self.turns:
-            w = np.concatenate([w, np.maximum(la, lb) / rho_R])
+        found, capacity = self.found(x, before, places, self.margin)
+        count, a, b, n, gap, source = found
+        out = coefficients(count)
+        _built(count, a, b, n, gap, x, self.r, rows, self.of, self.laws, (places, v_wall, omega_wall), out)
+        la, _, chi, mu, rho_N, _, mu_roll, mu_pivot, _ = out
+        contacts, w = self.listed(a, b, n, out)
+        X = np.empty(((1 + self.turns) * count, 3))
+        started(count, a, b, n, source, before.X, len(before.a), X, mu, mu_roll, mu_pivot, self.turns)
         u_free = rows.copy()
         u_free[:bodies, :3] += dt * self.gravity
+        u_free[bodies:, 3:6] = omega_wall  # which rolling and pivoting friction sees
         u = u_free.copy()
         residual, error, size, sweeps = swept(self.solver, contacts, u_free, u, X, w, tolerance, self.room)
         limit = np.empty(count)
         extent = float(np.abs(x).max() + self.r.max()) if bodies else 0.0
         _rested(count, a, b, n, gap, chi, rho_N, X, u, error, dt, extent, limit)
         force, moment = np.empty((len(places), 3)), np.empty((len(places), 3))
-        _pushed(count, a, b, n, la, X[:count], X[count:], x, bodies, places, self.turns, force, moment)
-        _drifted(x, rotation, u, 0.5 * dt)
-        listed = ContactList(a, b, n, gap, X, limit, capacity)
-        relative = residual / size if size > 0.0 else residual
-        return State(state.step + 1, x, rotation, u, listed), Outcome(relative, error, sweeps, count, force, moment)
+        pushed(count, a, b, n, la, X[:count], X[count:], x, bodies, places, self.turns, force, moment)
+        drifted(x, rotation, u, 0.5 * dt)
+        after = ContactList(a, b, n, gap, X, limit, capacity)
+        outcome = Outcome(relative(residual, size), error, sweeps, count, force, moment)
+        return State(state.step + 1, x, rotation, u, after), outcome
 
-    def _found(self, x, state: State, places):
-        """Closed contacts, in lists that grow until all of them fit."""
-        before, capacity = state.contacts, state.contacts.capacity
-        order, start = index_by_first(before.a, len(before.a), len(x))
-        margin = 1e-3 * float(self.r.min())
-        kinds, directions, sizes = self.walls.kinds, self.walls.directions, self.walls.sizes
-        while True:
-            a, b = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-            n, gap, source = np.empty((capacity, 3)), np.empty(capacity), np.empty(capacity, np.int64)
-            count = touching(
-                x, self.r, (kinds, places, directions, sizes), margin, (before.b, before.limit, order, start),
-                a, b, n, gap, source,
-            )  # fmt: skip
-            if count <= capacity:
-                return (count, *(part[:count] for part in (a, b, n, gap, source))), capacity
-            capacity = max(2 * capacity, count)
+
+def relative(residual: float, size: float) -> float:
+    return residual / size if size > 0.0 else residual
 
 
 ROUGH = 1e-2  # relative residual above which there are plain sweeps
@@ -253,7 +282,7 @@ def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance, room: Room)
     y, _, _ = problem.problem.solve(problem.rows_of(X), 0.5 * tolerance * size)
     better, v, C = np.empty_like(X), u_free.copy(), len(contacts[0])
     a, b, n, _, _, _, mu, _, _, mu_roll, mu_pivot, _, turns = contacts
-    _started(C, a, b, n, np.arange(C), problem.vectors_of(y), C, better, mu, mu_roll, mu_pivot, turns)  # into their cones
+    started(C, a, b, n, np.arange(C), problem.vectors_of(y), C, better, mu, mu_roll, mu_pivot, turns)  # into their cones
     moved(contacts, u_free, v, better[:C], better[C:])
     residual_n, error_n = certificate(contacts, v, better[:C], better[C:])
     if not residual_n < residual:

@@ -31,8 +31,8 @@ def listed(state: State) -> Contacts:
     a, X = np.asarray(c.a), np.asarray(c.X)
     n, used = len(a), a >= 0  # on a device lists are padded with -1
     keep = lambda part: np.asarray(part)[used]
-    tau = X[n:][used] if len(X) > n else X[n:]
-    return Contacts(a[used], keep(c.b), keep(c.normal), keep(c.gap), X[:n][used], tau)
+    halves = lambda X: (X[:n][used] if len(X) else X, X[n:][used] if len(X) > n else X[n:])
+    return Contacts(a[used], keep(c.b), keep(c.normal), keep(c.gap), *halves(X), *halves(np.asarray(c.R)))
 
 
 def per_step(t: float, outcome: Outcome, parts: int, energy: float) -> tuple[Any, ...]:

@@ -10,11 +10,13 @@ import numpy as np
 from ..progress import meter
 from ..results import SimulationError
 from .contacts import Outcome, State
+from .methods import LinearisedGaps, Moreau, Rattle
 from .recorded import InMemory, Recorder, steps_of
 from .solution import ManySolution
 from .solvers import AndersonSOR, default_solver
 from .system import ManyBodies
 
+METHODS = Moreau, Rattle, LinearisedGaps
 UNSOLVED = ("accept", "halve", "raise")
 HALVINGS = 4  # a step that cannot be solved is taken in at most two to this power parts
 
@@ -27,13 +29,16 @@ def simulate(
     t0: float = 0.0,
     tolerance: float = 1e-6,
     on_unsolved: str = "accept",
+    method: Any = None,
     solver: Any = None,
     save_every: int = 1,
     file: str | PathLike | None = None,
     chunk: int = 100,
     progress: bool | None = None,
 ) -> ManySolution:
-    """Moreau's midpoint rule from t0 to t1. Every step carries its residual, computed from its percussions alone.
+    """A run from t0 to t1. Every step carries its residual, computed from its percussions alone.
+
+    ``method``: `Moreau` (the default), on velocity level, or `Rattle`, on position level too.
 
     A step is solved if that is at most ``tolerance`` (relative to the free velocities in the contacts). What to do with one
     that is not: ``on_unsolved="accept"`` it, marked; "halve" it, up to sixteen times, and accept what is unsolved even then,
@@ -42,6 +47,8 @@ def simulate(
     """
     _check(system, t0, t1, dt, tolerance, on_unsolved, save_every, chunk)
     solver = default_solver() if solver is None else solver
+    method = Moreau() if method is None else method
+    step = stepper(system, solver, method)
     settings = {
         "t0": float(t0), "t1": float(t1), "dt": float(dt), "tolerance": float(tolerance), "on_unsolved": on_unsolved,
         "save_every": int(save_every), "chunk": int(chunk),
@@ -52,9 +59,9 @@ def simulate(
     else:
         from .stored import Store
 
-        recorder = Store.created(file, system, settings, solver)
+        recorder = Store.created(file, system, settings, solver, method)
     recorder.row(float(t0), state)
-    return _run(system, solver, settings, state, recorder, progress)
+    return _run(system, step, settings, state, recorder, progress)
 
 
 def resume(
@@ -66,7 +73,7 @@ def resume(
     """
     from .stored import Store
 
-    store, settings, solver, state = Store.opened(file, system)
+    store, settings, solver, method, state = Store.opened(file, system)
     if t1 is not None:
         if not t1 >= settings["t1"]:
             raise ValueError(f"resume(t1={t1}): the run in {file} ends at {settings['t1']}, t1 must not be before")
@@ -75,7 +82,7 @@ def resume(
             raise ValueError(f"resume(t1={t1}): the run in {file} ends with a shortened step; only t1={settings['t1']} fits")
         settings["t1"] = float(t1)
         store.settings(settings)
-    return _run(system, solver, settings, state, store, progress)
+    return _run(system, stepper(system, solver, method), settings, state, store, progress)
 
 
 def _check(system, t0, t1, dt, tolerance, on_unsolved, save_every, chunk) -> None:
@@ -99,23 +106,57 @@ def _check(system, t0, t1, dt, tolerance, on_unsolved, save_every, chunk) -> Non
 Step = Callable[[State, float, float, float], tuple[State, Outcome]]
 
 
-def stepper(system: ManyBodies, solver: Any) -> Step:
-    """The step that goes with the solver."""
+def stepper(system: ManyBodies, solver: Any, method: Any = Moreau()) -> Step:  # noqa: B008
+    """The step that goes with the method and the solver."""
+    if not isinstance(method, METHODS):
+        got = f"{type(method).__name__} of {type(method).__module__}"
+        raise TypeError(f"simulate(method): must be a {names_of(METHODS)} of stickslip.many, got {got}")
     if isinstance(solver, AndersonSOR):
         from .numba_step import NumbaStep
 
+        if isinstance(method, Rattle):
+            from .rattle_step import RattleStep
+
+            return RattleStep(system, solver, method)
+        if isinstance(method, LinearisedGaps):
+            from .linearised_step import LinearisedStep
+
+            _refuse_restitution(system, method)
+            return LinearisedStep(system, solver)
         return NumbaStep(system, solver)
     from .jacobi import AndersonJacobi
 
     if isinstance(solver, AndersonJacobi):
         from .jax_step import JaxStep
 
+        if not isinstance(method, Moreau):
+            raise ValueError(
+                f"simulate(method={method!r}, solver={solver!r}): on the device of JAX there is Moreau()"
+                " alone; use AndersonSOR() as solver, the default where numba is installed"
+            )
         return JaxStep(system, solver)
     raise TypeError(f"simulate(solver={solver!r}): must be an AndersonSOR or an AndersonJacobi of stickslip.many")
 
 
-def _run(system, solver, settings, state, recorder, progress) -> ManySolution:
-    step, n = stepper(system, solver), steps_of(settings)
+def _refuse_restitution(system: ManyBodies, method: Any) -> None:
+    e_N = system.laws.e_N
+    if np.any(e_N > 0.0):
+        one, two = np.unravel_index(int(e_N.argmax()), e_N.shape)
+        pair = f"{system.materials[one]} and {system.materials[two]}"
+        raise ValueError(
+            f"simulate(method={method!r}): it has no impact law, and e_N={e_N[one, two]:g} of {pair}"
+            " needs one; use Moreau() or Rattle()"
+        )
+
+
+def names_of(kinds: tuple[type, ...]) -> str:
+    """As words: "A, B or C"."""
+    *most, last = (kind.__name__ for kind in kinds)
+    return f"{', '.join(most)} or {last}"
+
+
+def _run(system, step, settings, state, recorder, progress) -> ManySolution:
+    n = steps_of(settings)
     t0, t1, dt, tolerance = (settings[name] for name in ("t0", "t1", "dt", "tolerance"))
     interrupted = False
     with meter(progress, n, "steps") as bar:

@@ -97,6 +97,29 @@ def _wall_gap(x, r, kind, place, direction, size, n):
 
 
 @compiled()
+def _ball_gap(i, j, x, r, n):
+    """Gap of two balls; n points from i to j."""
+    distance = 0.0
+    for d in range(3):
+        n[d] = x[j, d] - x[i, d]
+        distance += n[d] * n[d]
+    distance = math.sqrt(distance)
+    for d in range(3):
+        n[d] = n[d] / distance if distance > 0.0 else 0.0
+    return distance - r[i] - r[j]
+
+
+@compiled()
+def gap_of(i, j, x, r, walls, n):
+    """Gap of a ball and another one, or a wall (j from the number of bodies on); n points from i to j."""
+    if j < len(x):
+        return _ball_gap(i, j, x, r, n)
+    kinds, places, directions, sizes = walls
+    w = j - len(x)
+    return _wall_gap(x[i], r[i], kinds[w], places[w], directions[w], sizes[w], n)
+
+
+@compiled()
 def _partners(i, x, r, margin, grid, out):
     """Bodies j > i in order of space whose gap to i is below the margin."""
     shape, cell, order, start = grid
@@ -117,9 +140,10 @@ def _partners(i, x, r, margin, grid, out):
 
 
 @compiled()
-def touching(x, r, walls, margin, before, a, b, n, gap, source):
+def touching(x, r, walls, margin, closed, before, a, b, n, gap, source):
     """Fills the list with closed contacts and says how many there are: more than fit if the list is too short.
 
+    ``closed``: gap up to which any contact counts as such;
     ``source``: where a contact was in the list before, or -1.
     """
     kinds, places, directions, sizes = walls
@@ -133,15 +157,8 @@ def touching(x, r, walls, margin, before, a, b, n, gap, source):
         for s in range(found + len(kinds)):
             j = near[s] if s < found else bodies + s - found
             if s < found:
-                distance = 0.0
-                for d in range(3):
-                    m[d] = x[j, d] - x[i, d]
-                    distance += m[d] * m[d]
-                distance = math.sqrt(distance)
-                for d in range(3):
-                    m[d] = m[d] / distance if distance > 0.0 else 0.0
-                g = distance - r[i] - r[j]
-                size = distance
+                g = _ball_gap(i, j, x, r, m)
+                size = g + r[i] + r[j]
             else:
                 w = s - found
                 g = _wall_gap(x[i], r[i], kinds[w], places[w], directions[w], sizes[w], m)
@@ -151,7 +168,7 @@ def touching(x, r, walls, margin, before, a, b, n, gap, source):
             if g > margin:
                 continue
             k = _found(i, j, before_b, before_order, before_start)
-            if g > 8.0 * np.finfo(np.float64).eps * size and not (k >= 0 and g <= limit[k]):
+            if g > closed + 8.0 * np.finfo(np.float64).eps * size and not (k >= 0 and g <= limit[k]):
                 continue
             if count < len(a):
                 a[count], b[count], gap[count], source[count] = i, j, g, k

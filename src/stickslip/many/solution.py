@@ -31,9 +31,11 @@ class Contacts(NamedTuple):
     a: np.ndarray  # (contacts)
     b: np.ndarray  # (contacts)
     normal: np.ndarray  # (contacts, 3) from a to b
-    gap: np.ndarray  # (contacts) at the middle of the step, in m
+    gap: np.ndarray  # (contacts) in m, where the normal is: `Moreau` the middle of the step, `Rattle` its end
     P: np.ndarray  # (contacts, 3) percussion on b, in N s; -P on a (of the last part, where the step was divided)
     tau: np.ndarray  # (contacts, 3) torque times time on b, in N m s; without rolling and pivoting friction (0, 3)
+    R: np.ndarray = np.zeros((0, 3))  # (contacts, 3) of the position stage of `Rattle`, in N s; others (0, 3)
+    R_tau: np.ndarray = np.zeros((0, 3))  # likewise torques
 
     @property
     def P_N(self) -> np.ndarray:

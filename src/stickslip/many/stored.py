@@ -14,13 +14,16 @@ from ..extras import need
 from ..files import FileError
 from .contacts import ContactList, Outcome, State
 from .jacobi import AndersonJacobi
+from .methods import LinearisedGaps, Moreau, Rattle
 from .recorded import PER_STEP, listed, per_step, stats_of, steps_of
 from .solution import Contacts, ManySolution
 from .solvers import AndersonSOR
 
-FORMAT = 1
+FORMAT = 2  # 1: a run of Moreau's rule, whose files need not name it
 ROWS = {"position": 3, "rotation": 4, "velocity": 3, "spin": 3}
 LISTED = {"a": (), "b": (), "normal": (3,), "gap": (), "P": (3,), "tau": (3,)}
+METHODS = {"Moreau": Moreau, "Rattle": Rattle, "LinearisedGaps": LinearisedGaps}
+STAGED = {"R": (3,), "R_tau": (3,)}  # of methods with two stages
 SOLVERS = {"AndersonSOR": AndersonSOR, "AndersonJacobi": AndersonJacobi}
 
 
@@ -40,7 +43,13 @@ class StoredContacts:
     def __getitem__(self, k: int) -> Contacts:
         k = range(len(self))[k]
         first = int(self._end[k - 1]) if k else 0
-        return Contacts(*(self._group[name][first : int(self._end[k])] for name in LISTED))
+        here = slice(first, int(self._end[k]))
+        return Contacts(**{name: self._group[name][here] for name in _lists(self._group)})
+
+
+def _lists(group: Any) -> tuple[str, ...]:
+    """Names of the lists of contacts that a store has."""
+    return (*LISTED, *(name for name in STAGED if name in group))
 
 
 class Store:
@@ -54,7 +63,7 @@ class Store:
         self._state: State | None = None
 
     @classmethod
-    def created(cls, file: str | os.PathLike, system: Any, settings: dict[str, Any], solver: Any) -> "Store":
+    def created(cls, file: str | os.PathLike, system: Any, settings: dict[str, Any], solver: Any, method: Any) -> "Store":
         path = Path(file)
         if path.exists():
             raise FileExistsError(
@@ -63,13 +72,17 @@ class Store:
         group = _zarr().open_group(str(path), mode="w")
         n, walls, chunk = len(system), len(system.walls.walls), settings["chunk"]
         solved = {"name": type(solver).__name__, **vars(solver)}
-        group.attrs.update(stickslip_many=FORMAT, settings=settings, solver=solved, system=system.digest(), bodies=n)
+        taken = {"name": type(method).__name__, **vars(method)}
+        version = 1 if isinstance(method, Moreau) else FORMAT
+        named = {"settings": settings, "solver": solved, "method": taken, "system": system.digest()}
+        group.attrs.update(stickslip_many=version, bodies=n, **named)
         _array(group, "t", (), float, chunk)
         for name, width in ROWS.items():
             _array(group, name, (n, width), float, chunk)
         contacts = group.create_group("contacts")
         _array(contacts, "end", (), int, chunk)
-        for name, shape in LISTED.items():
+        staged = STAGED if isinstance(method, Rattle) else {}
+        for name, shape in (LISTED | staged).items():
             _array(contacts, name, shape, int if name in "ab" else float, max(4 * n * chunk, 1024))
         stats = group.create_group("stats")
         for name in PER_STEP:
@@ -80,7 +93,7 @@ class Store:
         return cls(path, system, group, settings, {"rows": 0, "contacts": 0, "steps": 0})
 
     @classmethod
-    def opened(cls, file: str | os.PathLike, system: Any) -> tuple["Store", dict[str, Any], Any, State]:
+    def opened(cls, file: str | os.PathLike, system: Any) -> tuple["Store", dict[str, Any], Any, Any, State]:
         """Of a run that ended or was killed: cut back to its last checkpoint."""
         path, group = Path(file), _group(file, "r+")
         if group.attrs["system"] != system.digest():
@@ -96,21 +109,27 @@ class Store:
         settings, solved = dict(group.attrs["settings"]), dict(group.attrs["solver"])
         store = cls(path, system, group, settings, done)
         store._cut()
-        listed_before = ContactList(*[data[name] for name in ContactList._fields[:-1]], int(data["capacity"]))  # type: ignore[call-arg]
+        held = {name: data[name] for name in ContactList._fields if name in data}
+        listed_before = ContactList(**{**held, "capacity": int(data["capacity"])})
         state = State(int(data["step"]), data["x"], data["rotation"], data["bodies"], listed_before)
-        return store, settings, SOLVERS[solved.pop("name")](**solved), state
+        taken = dict(group.attrs.get("method", {"name": "Moreau"}))
+        solver, method = SOLVERS[solved.pop("name")](**solved), METHODS[taken.pop("name")](**taken)
+        return store, settings, solver, method, state
 
     def settings(self, settings: dict[str, Any]) -> None:
         self.group.attrs["settings"] = settings
 
     def _cut(self) -> None:
         """Arrays as long as the checkpoint says; nothing of them may be missing."""
-        lengths = {"rows": ("t", *ROWS, "contacts/end"), "contacts": tuple(f"contacts/{name}" for name in LISTED),
-                   "steps": tuple(f"stats/{name}" for name in PER_STEP)}  # fmt: skip
+        lengths = {
+            "rows": ("t", *ROWS, "contacts/end"),
+            "contacts": tuple(f"contacts/{name}" for name in _lists(self.group["contacts"])),
+            "steps": tuple(f"stats/{name}" for name in PER_STEP),
+        }
         for what, names in lengths.items():
             for name in names:
                 array, length = self.group[name], self._done[what]
-                if name == "contacts/tau" and not self.system.turns:
+                if name.endswith("tau") and not self.system.turns:
                     length = 0
                 if array.shape[0] < length:
                     raise FileError(
@@ -142,7 +161,7 @@ class Store:
             lists = [listed(s) for s in states]
             ends = self._done["contacts"] + np.cumsum([len(c.a) for c in lists])
             self.group["contacts/end"].append(ends)
-            for name in LISTED:
+            for name in _lists(self.group["contacts"]):
                 self.group[f"contacts/{name}"].append(np.concatenate([getattr(c, name) for c in lists]))
             self._done["contacts"] = int(ends[-1])
         for k, name in enumerate(PER_STEP):
