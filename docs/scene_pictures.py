@@ -32,12 +32,24 @@ def gaps(sol):
     return {eye: 1e3 * sol[pin, eye].gap[:, 0] for pin, eye in (("crank pin", "first eye"), ("rocker pin", "second eye"))}
 
 
+def ticks(sol):
+    return {"pendulum": sol["suspension"].angle, "wheel / 10": sol["arbor"].angle / 10}
+
+
+def gripped(sol):
+    left, dt = sol["box", "left finger"], sol.t[1] - sol.t[0]
+    most = np.where(sol.t > 0.1, 0.5 * left.P_N.sum(axis=1) / dt, np.nan)  # without the impact
+    return {"friction of a finger": abs(left.P_F.sum(axis=1)) / dt, "its bound": most}
+
+
 # By name: end, dt, moments, what is drawn over time, and its label.
 STORIES: dict[str, tuple[float, float, tuple[float, ...], Any, str]] = {
     "domino_row": (0.9, 1e-3, (0.0, 0.3, 0.6, 0.9), tilts, "tilt"),
     "stack": (1.0, 1e-3, (0.0, 1.0), moved, "moved by, m"),
     "four_bar": (2.0, 2.5e-4, (0.0, 0.3, 0.45, 0.6), gaps, "gaps in mm"),
     "geneva_drive": (2.5, 1e-3, (0.6, 0.9, 1.0, 1.1), angle("motor", "axis"), "angle"),
+    "escapement": (6.0, 5e-4, (0.0, 0.14, 0.25, 0.39), ticks, "angles"),
+    "gripper": (2.3, 1e-3, (0.0, 0.65, 1.2, 2.3), gripped, "forces in N"),
 }
 
 

@@ -22,13 +22,17 @@ from stickslip.scene import (
     Hinge,
     Hole,
     Hull,
+    Motor,
     NoContact,
     Plane,
+    Prescribed,
     Scene,
     SceneError,
     SceneSystem,
+    Slider,
     ellipsoids,
 )  # fmt: skip
+from stickslip.scene.solids import Solids
 from stickslip.solvers import problem
 
 SOME = [("ball", "capsule"), ("ball", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box"), ("hull", "hull")]
@@ -360,3 +364,54 @@ def test_a_singular_system_of_many_unknowns_has_its_smallest_solution():
     factors = eliminate(jnp.asarray(regular), jnp.ones(80, dtype=bool), 1e-11)
     assert np.allclose(factors.apply(jnp.asarray(regular @ wanted)), wanted, atol=1e-9)
     assert not np.any(factors.left_open(jnp.asarray(wanted)))
+
+
+# ---- what touches in a step
+def gripped():
+    """Two fingers squeeze a box; all of them stand on a table, corner beside corner, and the fingers are lifted."""
+    fingers = [
+        Body(name, Box(0.02, 0.12), mass=0.2, at=(-0.06 * way, -0.08), parent="hand", joint=Slider(name, (way, 0, 0)))
+        for name, way in (("left", 1), ("right", -1))
+    ]
+    return Scene(
+        Body("hand", Box(0.3, 0.02), mass=1.0, at=(0, 0.14), parent="world", joint=Slider("lift", (0, 1, 0))),
+        *fingers, Body("box", Box(0.1, 0.1), mass=1.0, at=(0, 0.05)), Body("table", Plane(), fixed=True),
+        Prescribed("lift", lambda t: 0.3 * jnp.maximum(t - 0.05, 0.0) ** 2),
+        Motor("from the left", "left", 5.0), Motor("from the right", "right", 5.0),
+        Contact(("box", "left", "right"), "table", mu=0.5), Contact("box", ("left", "right"), mu=0.3), planar=True,
+    )  # fmt: skip
+
+
+def test_what_touches_in_the_plane_is_known_when_a_step_begins(monkeypatch):
+    """A finger goes up beside the box: that its corner holds the load from now on is found in the step after."""
+
+    def jump():
+        system, q, u = gripped().compile()
+        gaps = jax.jit(lambda up: system._during(0.0, jnp.asarray(q), jnp.asarray(u), 1e-3).g_N(0.0, jnp.asarray(q) + up))
+        up = np.zeros(len(q))
+        up[0] = 1e-6
+        return np.abs(np.asarray(gaps(up)) - np.asarray(gaps(0.0 * up))).max()
+
+    assert jump() < 2e-6
+    monkeypatch.setattr(Solids, "_kept", lambda *_: None)
+    assert jump() > 0.01  # the control: chosen for every pose anew
+
+
+def test_fingers_that_squeeze_a_standing_box_are_lifted(monkeypatch):
+    """Unlike the box, which is too heavy for so little friction."""
+    method = ss.Rattle(solver=ss.Automatic(ways=4))
+
+    def lifted():
+        return gripped().simulate(method, t1=0.06, dt=1e-3)
+
+    sol = lifted()
+    assert sol["hand"].position[-1, 1] == pytest.approx(0.14 + 0.3 * 0.01**2)
+    assert np.abs(sol["box"].position - [0, 0.05]).max() < 1e-12
+    for name in ("left", "right"):
+        assert np.abs(sol["box", name].P_F.sum(axis=1)[-5:]) == pytest.approx(0.3 * 5e-3, rel=1e-9)  # it slides
+    monkeypatch.setattr(Solids, "_kept", lambda *_: None)
+    jax.clear_caches()
+    with pytest.raises(ss.SimulationError, match=r"step 50 .* did not converge"):  # the control
+        lifted()
+    monkeypatch.undo()
+    jax.clear_caches()

@@ -669,6 +669,48 @@ def test_a_scene_of_the_gallery_is_short_and_starts_outside_of_everything(name):
     assert "canvas" in scene.show().html()
 
 
+def test_an_escapement_ticks_as_its_pendulum_swings():
+    out = runpy.run_path(str(GALLERY / "escapement.py"), run_name="looked at")
+    scene, period = out["scene"], out["period"]
+
+    def beat(scene):
+        """Mean time between passages through the middle; the wheel has gone on by half a tooth in each."""
+        sol = scene.simulate("rattle", t1=3.0, dt=1e-3)
+        swing, t = sol["suspension"].angle, sol.t
+        k = np.flatnonzero(np.diff(np.sign(swing)))
+        through = t[k] - swing[k] * (t[k + 1] - t[k]) / (swing[k + 1] - swing[k])
+        went = -np.diff(sol["arbor"].angle[k]) / (0.5 * out["pitch"])
+        assert went == pytest.approx(1.0, abs=0.35)  # it goes by the instant, not by the beat, in which the wheel is seen
+        assert went.sum() == pytest.approx(len(k) - 1, abs=0.35)
+        return np.diff(through)[: 2 * ((len(k) - 1) // 2)].mean()  # to and fro may differ
+
+    assert beat(scene) == pytest.approx(0.5 * period, rel=1e-2)
+    assert beat(scene.replace("weight", control=-0.02)) == pytest.approx(0.5 * period, rel=1e-2)  # however it is driven
+    # the control: another pendulum
+    slower = np.sqrt((out["length"] ** 2 + 0.05) / (out["length"] ** 2 + out["inertia"]))
+    assert beat(scene.replace("pendulum", inertia=0.05)) == pytest.approx(0.5 * period * slower, rel=2e-2)
+
+
+def test_a_gripper_holds_by_friction_what_friction_can_hold():
+    out = runpy.run_path(str(GALLERY / "gripper.py"), run_name="looked at")
+
+    def carried(scene, t1):
+        """How high it was lifted, how far it slipped between the fingers on its way, and where it ended."""
+        sol = scene.simulate("rattle", t1=t1, dt=1e-3)
+        way = (sol.t > 0.2) & (sol.t < 1.7)
+        box, hand = sol["box"].position, sol["hand"].position
+        return np.ptp(box[:, 1]), np.ptp((box - hand)[way], axis=0).max(), box[-1]
+
+    lifted, slip, end = carried(out["scene"], 2.3)
+    assert lifted == pytest.approx(0.1, abs=1e-9)
+    assert slip < 1e-9
+    assert end == pytest.approx([0.2, 0.05], abs=1e-9)
+    # the control: 2 mu squeeze is less than its weight
+    lifted, slip, _ = carried(out["scene"] + [Contact("box", "* finger", mu=0.15)], 0.8)
+    assert lifted < 1e-3
+    assert slip > 0.09
+
+
 class Ways(ss.Automatic):
     """All of Newton's ways from the start."""
 

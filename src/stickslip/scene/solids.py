@@ -60,6 +60,18 @@ def _seen(of: Features, A: Array, x: Array) -> Seen:
     return Seen(corners, there(jnp.asarray(of.normals)), polygons, there(directions))
 
 
+def _ahead(seen: Seen, links: tuple[int, ...], now: Velocities, dt: Array) -> Seen:
+    """Its corners where they would be after dt."""
+    i = np.array(links)
+    v, omega, root = (jax.lax.stop_gradient(part[i])[:, None] for part in (now.v, now.omega, now.root))
+
+    def moved(x: Array) -> Array:
+        points = x.reshape(len(i), -1, 3)
+        return (points + dt[:, None, None] * (v + cross(omega, points - root))).reshape(x.shape)
+
+    return seen._replace(corners=moved(seen.corners), polygons=moved(seen.polygons))
+
+
 class Axes(NamedTuple):
     """All directions that can separate the polyhedra of a pair, from P to Q, and by how much they do.
 
@@ -90,6 +102,13 @@ class Swept(NamedTuple):
     slid: Array
 
 
+class Kept(NamedTuple):
+    """Of a step in the plane: sides of Q and P that look at each other, and which of their corners are beside the other."""
+
+    there: tuple[Array, Array]  # (n, most) flags
+    face: tuple[Array, Array]  # (n, faces) flags
+
+
 class Sides(NamedTuple):
     """What the corners of one polygon stand for."""
 
@@ -107,6 +126,7 @@ class Solids(eqx.Module):
     links: tuple[int, ...] = eqx.field(static=True)
     others: tuple[int, ...] = eqx.field(static=True)
     swept: Swept | None = None
+    kept: Kept | None = None
 
     @property
     def slots(self) -> int:
@@ -129,9 +149,13 @@ class Solids(eqx.Module):
         sides = [(Q, P, face_Q, face_P, self.Q.topology, held_Q, held_P, 1),
                  (P, Q, face_P, face_Q, self.P.topology, held_P, held_Q, -1)]  # fmt: skip
         measured = []
-        for own, other, face, other_face, known, held, held_other, sign in sides:
+        for k, (own, other, face, other_face, known, held, held_other, sign) in enumerate(sides):
             # the polygons look at each other: to go around n in the same sense, one goes against its own (``sign``)
             found = self._sides(held, held_other, face, other_face, sign * direction.n, sign * INSIDE * size, sign)
+            if self.kept is not None:
+                same = jnp.all(face == self.kept.face[k], axis=1)
+                same &= jnp.all(other_face == self.kept.face[1 - k], axis=1)
+                found = found._replace(there=jnp.where(same[:, None], self.kept.there[k], found.there))
             support = first_smallest(sign * -dot(held_other.corners, direction.n[:, None]))
             of_corners = self._of_corners(own, other, face, sign * n, support)
             of_features = self._of_features(own, other, face, other_face, found, sign * n, sign)
@@ -168,7 +192,26 @@ class Solids(eqx.Module):
         through = touches & (jnp.sum(jnp.where(later, axes.apart, 0.0), axis=1) < -NEARLY * size)
         n = picked(axis, axes.n)
         slid = (1.0 - start)[:, None] * (way - n * dot(n, way)[:, None])
-        return dataclasses.replace(self, swept=Swept(through, axis, slid))
+        if not self.planar:
+            return dataclasses.replace(self, swept=Swept(through, axis, slid))
+        dts = jnp.where(through, 0.0, dt)
+        kept = self._kept((Q, P), (_ahead(Q, self.links, now, dts), _ahead(P, self.others, now, dts)), size)
+        return dataclasses.replace(self, swept=Swept(through, axis, slid), kept=kept)
+
+    def _kept(self, start: tuple[Seen, Seen], end: tuple[Seen, Seen], size: Array) -> Kept:
+        """What touches in the plane: corners beside the other's side when the step begins, or where it would end.
+
+        A corner that slides off the end of a side hands its load over to the corner of that end, which has
+        another slot. If this happened within a step, wherever an iteration finds the corner, their gaps would jump.
+        """
+        n = self._direction(*start, NEARLY * size).n
+        face = self._face(start[0], -n, size), self._face(start[1], n, size)
+        of_Q, of_P = zip(
+            *((self._sides(Q, P, *face, n, INSIDE * size, 1).there,
+               self._sides(P, Q, *face[::-1], -n, -INSIDE * size, -1).there) for Q, P in (start, end)),
+            strict=True,
+        )  # fmt: skip
+        return Kept((of_Q[0] | of_Q[1], of_P[0] | of_P[1]), face)
 
     # -- the normal
     def _axes(self, Q: Seen, P: Seen) -> Axes:
