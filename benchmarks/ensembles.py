@@ -146,26 +146,42 @@ def throughput() -> None:
 
 
 def devices() -> None:
-    title("Across devices: a batch there, threads on this CPU (asked: 1e-9 where not chaotic)")
-    # before the flip: every member has period one
-    values = {"Omega": np.linspace(2.3, 2.65, 64)}
-    cpu, other = jax.devices("cpu")[0], jax.devices()[0]
+    title("Across devices: a batch shared by all of them, threads on this CPU (asked: 1e-9 where not chaotic)")
+    if jax.device_count() == 1 and jax.default_backend() == "cpu":  # no other device: this CPU as two of them
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
+        code = "import sys, ensembles; ensembles.devices(); sys.exit(bool(ensembles.missed))"
+        paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        if subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode:
+            missed.append("devices")
+        return
+    accelerated = jax.default_backend() != "cpu"
+    cpu, periods, count = jax.devices("cpu")[0], 50 if accelerated else 20, 64 if accelerated else 8
 
     def run(Omega):
-        T = 50 * 2.0 * np.pi  # of a clock on which all have the same period: steps end at static times
+        T = periods * 2.0 * np.pi  # of a clock on which all have the same period: steps end at static times
         system = Clocked(Omega=Omega)
         sol = ss.simulate(system, ss.RadauIIA(5), jnp.array([-0.5]), jnp.array([0.0]), t1=T, rtol=1e-10, atol=1e-12,
-                          max_steps=1024, t_eval=np.array([0.0, T]))  # fmt: skip
+                          max_steps=20 * periods + 24, t_eval=np.array([0.0, T]))  # fmt: skip
         return {"q": sol.q[-1], "u": sol.u[-1], "result": sol.result}
 
-    made = []
-    for device in (cpu, other):
-        with jax.default_device(device):
-            began = time.perf_counter()
-            made.append(ss.sweep(run, values, batch=True, progress=False))
-            print(f"  {device.device_kind}: {time.perf_counter() - began:.1f} s with compiling")
-    worst = max(float(abs(made[0][x] - made[1][x]).max()) for x in "qu")
-    line(f"{other.platform} against cpu: {worst:.1e}", worst <= 1e-9)
+    def apart(values):
+        made = []
+        for how in ({"batch": True}, {"executor": ThreadPoolExecutor(2)}):
+            with jax.default_device(None if "batch" in how else cpu):
+                began = time.perf_counter()
+                made.append(ss.sweep(run, values, progress=False, **how))
+                took = time.perf_counter() - began
+                devices = "  ".join(map(str, jax.devices())) if "batch" in how else "threads"
+                print(f"  {count} members, {devices}: {took:.1f} s with compiling")
+        assert all((m["status"] == 1).all() for m in made)
+        return max(float(abs(made[0][x] - made[1][x]).max()) for x in "qu")
+
+    # before the flip: every member has period one
+    worst = apart({"Omega": np.linspace(2.3, 2.65, count)})
+    line(f"{jax.device_count()} x {jax.devices()[0].device_kind} against threads: {worst:.1e}", worst <= 1e-9)
+    chaotic = apart({"Omega": np.linspace(2.78, 2.82, count)})
+    line(f"control, chaos: {chaotic:.1e}, further apart", chaotic > 10.0 * worst)
 
 
 class Clocked(ForcedImpactOscillator):
