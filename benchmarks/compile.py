@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/compile.py [--against FOLDER] [--repeat N] [CASE ...]
 
-Every figure is that of a fresh process without compiled code on disk; beside another checkout the two take turns, and the
-ratio is that of medians. Seconds count from after the import.
+Every figure is that of a fresh process without compiled code on disk; beside another checkout the two take
+turns, and the ratio is that of medians. Seconds count from after the import.
 """
 
 import argparse
@@ -77,7 +77,8 @@ CASES = {
     "slope, jacfwd": DERIVATIVE.format(how="jacfwd") + TIMED,
     "slope, grad": DERIVATIVE.format(how="grad") + TIMED,
     "import": "",  # what it adds to jax and equinox
-    "second process": RUN.format(name="slider-crank", method="rattle") + TIMED,  # with the code of the first on disk
+    # with the code of the first on disk
+    "second process": RUN.format(name="slider-crank", method="rattle") + TIMED,
     "warm call": BALL + WARM,  # 100 steps of the bouncing ball
 }
 START = """
@@ -98,7 +99,9 @@ def seconds(folder: Path, case: str) -> float:
         kept = case == "second process"
         env = {**os.environ, "PYTHONPATH": str(folder / "src"), "STICKSLIP_CACHE": cache if kept else "off"}
         for _ in range(2 if kept else 1):
-            out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+            out = subprocess.run(
+                [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+            )
     return float(out.stdout.split()[-1]) if out.returncode == 0 else float("nan")
 
 

@@ -1,4 +1,6 @@
-"""Ellipsoids, cylinders and discs that meet, for `meeting.py`: against mj_geomDistance, and against brute force."""
+"""Ellipsoids, cylinders and discs that meet, for `meeting.py`: against mj_geomDistance,
+and against brute force.
+"""
 
 import numpy as np
 
@@ -37,13 +39,15 @@ def apart(shapes, q: np.ndarray, n: np.ndarray) -> np.ndarray:
     return n @ (q[:3] - q[7:10]) - sum(support(s, A, n) for s, A in zip(shapes, matrices(q), strict=True))
 
 
-def gaps(first: str, second: str, poses: int = 1000, seed: int = 0, wrong: float = 0.0) -> tuple[float, float, int]:
-    """(largest deviation from mj_geomDistance; largest one beyond what MuJoCo's own result leaves open; of how many poses
-    that is more than 1e-10).
+def gaps(
+    first: str, second: str, poses: int = 1000, seed: int = 0, wrong: float = 0.0
+) -> tuple[float, float, int]:
+    """(largest deviation from mj_geomDistance; largest one beyond what MuJoCo's own result leaves open; of
+    how many poses that is more than 1e-10).
 
-    MuJoCo's distance is that of two points, so not smaller than the true one, and between ellipsoids its iteration stops
-    early where they are slender. How far they are apart along the line of these points is not larger than the true one.
-    Where the two differ by more than 1e-10 the gap must lie between them.
+    MuJoCo's distance is that of two points, so not smaller than the true one, and between ellipsoids its
+    iteration stops early where they are slender. How far they are apart along the line of these points is not
+    larger than the true one. Where the two differ by more than 1e-10 the gap must lie between them.
     """
     import jax
     import jax.numpy as jnp
@@ -81,7 +85,9 @@ def gaps(first: str, second: str, poses: int = 1000, seed: int = 0, wrong: float
 
 
 def certificate(first: str, second: str, poses: int = 1000, seed: int = 3) -> float:
-    """How far the gap may be from the distance of ellipsoids at most: between their two points, and along their normal."""
+    """How far the gap may be from the distance of ellipsoids at most:
+    between their two points, and along their normal.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -99,12 +105,16 @@ def certificate(first: str, second: str, poses: int = 1000, seed: int = 3) -> fl
         own = np.array([a.radius] * 3 if hasattr(a, "radius") else [a.x, a.y, a.z])
         for local, size in ((A.T @ (p - q[:3]), own), (B.T @ (other - q[7:10]), semi)):
             worst = max(worst, abs(np.linalg.norm(local / size) - 1.0))  # both lie on their ellipsoids
-        worst = max(worst, np.linalg.norm(p - other) - apart((a, b), q, n), abs(gap - np.linalg.norm(p - other)))
+        worst = max(
+            worst, np.linalg.norm(p - other) - apart((a, b), q, n), abs(gap - np.linalg.norm(p - other))
+        )
     return float(worst)
 
 
 def depth(first: str, second: str, poses: int = 300, seed: int = 1) -> float:
-    """Largest deviation in penetration from the best of many directions, then of many near the best, again and again."""
+    """Largest deviation in penetration from the best of many directions,
+    then of many near the best, again and again.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -143,10 +153,14 @@ def pairs(poses: int) -> bool:
         oracle = "the closed form" if second == "disc" else "mj_geomDistance"
         good &= judged(f"{name:19s} g against {oracle}, {poses - wide} poses", off, 1e-10)
         if wide:
-            good &= judged(f"{name:19s} g outside of what MuJoCo leaves open, {wide} poses by > 1e-10", beyond, 1e-13)
+            good &= judged(
+                f"{name:19s} g outside of what MuJoCo leaves open, {wide} poses by > 1e-10", beyond, 1e-13
+            )
         if of_ellipsoids:
             good &= judged(
-                f"{name:19s} g between a distance of points and a separation", certificate(first, second, poses), 1e-13
+                f"{name:19s} g between a distance of points and a separation",
+                certificate(first, second, poses),
+                1e-13,
             )
         good &= judged(f"{name:19s} penetration against brute force", depth(first, second), 1e-10)
         slope, curvature = meeting.derivatives(first, second)

@@ -1,6 +1,7 @@
 """Ensembles and analysis: diagrams, workers that die, orbits, exponents, basins, fits.
 
-    .venv/bin/python benchmarks/ensembles.py [diagram workers throughput orbits branches exponents basins fits devices]
+    .venv/bin/python benchmarks/ensembles.py [diagram workers throughput orbits branches exponents basins fits
+    devices]
 
 Every table says what is asked; a line that does not hold ends with "MISSED", and then the exit code is 1.
 """
@@ -42,12 +43,21 @@ def period(system):
     return 2.0 * np.pi / system.Omega
 
 
-# -- sweeps -------------------------------------------------------------------------------------------------------
+# -- sweeps
+# -------------------------------------------------------------------------------------------------------
 def diagram_of(count: int, transient: int = 250, keep: int = 50, **how):
     """The forced oscillator from period one through its flips into chaos."""
     values = np.linspace(2.5, 3.0, count)
     return ss.bifurcation(
-        ForcedImpactOscillator(), "Omega", values, [-0.5], [0.0], period=period, transient=transient, keep=keep, **how
+        ForcedImpactOscillator(),
+        "Omega",
+        values,
+        [-0.5],
+        [0.0],
+        period=period,
+        transient=transient,
+        keep=keep,
+        **how,
     )
 
 
@@ -62,13 +72,19 @@ def diagram() -> None:
     made = diagram_of(1000)
     took = time.perf_counter() - began
     done = int((made["status"] == 1).sum())
-    line(f"{took:.1f} s on {len(os.sched_getaffinity(0))} cores, {done} of 1000 members done", took <= 60.0 and done == 1000)
+    line(
+        f"{took:.1f} s on {len(os.sched_getaffinity(0))} cores, {done} of 1000 members done",
+        took <= 60.0 and done == 1000,
+    )
 
 
 def workers() -> None:
     from dask.distributed import Client, LocalCluster
 
-    title("Two Dask workers: the same bits as threads (asked), one of them killed in the middle: nothing lost (asked)")
+    title(
+        "Two Dask workers: the same bits as threads (asked), one of them killed in the middle: nothing lost "
+        "(asked)"
+    )
     here = diagram_of(100, 40, 20)
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
@@ -79,14 +95,19 @@ def workers() -> None:
         nannies = list(cluster.workers.values())
         victim = nannies[0].process.pid
         killer = subprocess.Popen(
-            [sys.executable, "-c", f"import os, time; time.sleep(1.5); os.kill({victim}, {int(signal.SIGKILL)})"]
+            [
+                sys.executable,
+                "-c",
+                f"import os, time; time.sleep(1.5); os.kill({victim}, {int(signal.SIGKILL)})",
+            ]
         )
         there = diagram_of(1000, 60, 20, executor=client)
         assert killer.wait() == 0
     here = diagram_of(1000, 60, 20)
     lost = int((there["status"] != 1).sum())
     line(
-        f"a worker killed: {lost} of 1000 members lost, {'the same bits' if same(here, there) else 'other bits'}",
+        f"a worker killed: {lost} of 1000 members lost, "
+        f"{'the same bits' if same(here, there) else 'other bits'}",
         same(here, there),
     )
     title("Killed in the middle, resumed (asked: the same store, no member twice in it)")
@@ -116,14 +137,20 @@ def _written(store: Path) -> int:
 
 
 def throughput() -> None:
-    title("Throughput (asked: two cores >= 1.7 times one; a member <= 1.1 times a single run of as many periods)")
+    title(
+        "Throughput (asked: two cores >= 1.7 times one; a member <= 1.1 times a single run of as many "
+        "periods)"
+    )
     system, T = ForcedImpactOscillator(), 300 * float(period(ForcedImpactOscillator()))
 
     def single():
-        return ss.simulate(system, None, [-0.5], [0.0], t1=T, rtol=1e-6, atol=1e-8, t_eval=[0.0, T], progress=False)
+        return ss.simulate(
+            system, None, [-0.5], [0.0], t1=T, rtol=1e-6, atol=1e-8, t_eval=[0.0, T], progress=False
+        )
 
     def members(Omega):
-        sol = ss.simulate(dataclasses.replace(system, Omega=Omega), None, [-0.5], [0.0], t1=T, rtol=1e-6, atol=1e-8,
+        sol = ss.simulate(dataclasses.replace(system, Omega=Omega), None, [-0.5], [0.0], t1=T, rtol=1e-6,
+                          atol=1e-8,
                           t_eval=[0.0, T], progress=False)  # fmt: skip
         return {"q": sol.q[-1], "steps": sol.stats.steps}
 
@@ -146,7 +173,9 @@ def throughput() -> None:
 
 
 def devices() -> None:
-    title("Across devices: a batch shared by all of them, threads on this CPU (asked: 1e-9 where not chaotic)")
+    title(
+        "Across devices: a batch shared by all of them, threads on this CPU (asked: 1e-9 where not chaotic)"
+    )
     if jax.device_count() == 1 and jax.default_backend() == "cpu":  # no other device: this CPU as two of them
         flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
         code = "import sys, ensembles; ensembles.devices(); sys.exit(bool(ensembles.missed))"
@@ -161,7 +190,8 @@ def devices() -> None:
     def run(Omega):
         T = periods * 2.0 * np.pi  # of a clock on which all have the same period: steps end at static times
         system = Clocked(Omega=Omega)
-        sol = ss.simulate(system, ss.RadauIIA(5), jnp.array([-0.5]), jnp.array([0.0]), t1=T, rtol=1e-10, atol=1e-12,
+        sol = ss.simulate(system, ss.RadauIIA(5), jnp.array([-0.5]), jnp.array([0.0]), t1=T, rtol=1e-10,
+                          atol=1e-12,
                           max_steps=20 * periods + 24, t_eval=np.array([0.0, T]))  # fmt: skip
         return {"q": sol.q[-1], "u": sol.u[-1], "result": sol.result}
 
@@ -194,10 +224,12 @@ class Clocked(ForcedImpactOscillator):
         return self.F * jnp.cos(t) - 2.0 * self.zeta * self.omega * self.Omega * u - self.omega**2 * q
 
 
-# -- orbits -------------------------------------------------------------------------------------------------------
+# -- orbits
+# -------------------------------------------------------------------------------------------------------
 def orbits() -> None:
     title(
-        "Periodic orbits (asked: closed form 1e-9, multipliers 1e-7, product 1e-9; block: a multiplier 0; woodpecker 1e-9)"
+        "Periodic orbits (asked: closed form 1e-9, multipliers 1e-7, product 1e-9; block: a multiplier 0; "
+        "woodpecker 1e-9)"
     )
     for case in (1, 4):
         b = ss.benchmarks.load("forced-impact-oscillator", case)
@@ -208,14 +240,14 @@ def orbits() -> None:
             off = np.abs(np.append(orbit.q, orbit.u) - known.start).max()
             by = np.abs(np.sort_complex(orbit.multipliers) - np.sort_complex(known.multipliers)).max()
             product = abs(np.prod(orbit.multipliers) - b.reference["product"])
-            line(f"forced, speed {known.speed:.3f}: orbit {off:.1e}, multipliers {by:.1e}, product {product:.1e}",
-                 off <= 1e-9 and by <= 1e-7 and product <= 1e-9)  # fmt: skip
+            text = f"forced, speed {known.speed:.3f}: orbit {off:.1e}, multipliers {by:.1e}"
+            line(f"{text}, product {product:.1e}", off <= 1e-9 and by <= 1e-7 and product <= 1e-9)
     b = ss.benchmarks.load("block-on-belt")
     orbit = ss.periodic_orbit(b.system, [0.3], [0.1], period_guess=7.0)
     off = abs(orbit.period - b.reference["period"])
     smallest = np.abs(orbit.multipliers).min()
-    line(f"block on belt: period {orbit.period:.10f} (reference to 1e-6: {off:.1e}), smallest multiplier {smallest:.1e}",
-         off <= 2e-6 and smallest <= 1e-12)  # fmt: skip
+    text = f"block on belt: period {orbit.period:.10f} (reference to 1e-6: {off:.1e})"
+    line(f"{text}, smallest multiplier {smallest:.1e}", off <= 2e-6 and smallest <= 1e-12)
     b = ss.benchmarks.load("woodpecker", 2)
     start = ss.simulate(b.system, None, b.q0, b.u0, t1=0.06, rtol=1e-9, atol=1e-11)
     orbit = ss.periodic_orbit(
@@ -227,7 +259,9 @@ def orbits() -> None:
         method=ss.RadauIIA(5),
     )
     off, down = abs(orbit.period - b.reference["period"]), abs(-orbit.drift[0] - b.reference["descent"])
-    line(f"woodpecker: period off {off:.1e} s, descent off {down:.1e} m, {orbit}", off <= 1e-9 and down <= 1e-9)
+    line(
+        f"woodpecker: period off {off:.1e} s, descent off {down:.1e} m, {orbit}", off <= 1e-9 and down <= 1e-9
+    )
 
 
 def branches() -> None:
@@ -268,7 +302,8 @@ def _multipliers(system, Omega):
     return [np.real(o.multipliers) for o in one_impact(dataclasses.replace(system, Omega=Omega))]
 
 
-# -- exponents ----------------------------------------------------------------------------------------------------
+# -- exponents
+# ----------------------------------------------------------------------------------------------------
 def exponents() -> None:
     title("Lyapunov exponents of chaos (asked: sum to 1e-6; the largest within 5 % of how neighbours part)")
     b = ss.benchmarks.load("forced-impact-oscillator", 3)
@@ -288,7 +323,9 @@ def neighbours(system, q, u, n: int, apart: float = 1e-7) -> float:
     rng = np.random.default_rng(0)
     d = rng.normal(size=2)
     d *= apart / np.linalg.norm(d)
-    end = lambda x: ss.simulate(system, ss.RadauIIA(5), x[:1], x[1:], t1=T, rtol=1e-12, atol=1e-13, progress=False)
+    end = lambda x: ss.simulate(
+        system, ss.RadauIIA(5), x[:1], x[1:], t1=T, rtol=1e-12, atol=1e-13, progress=False
+    )
     x = np.concatenate([q, u])
     for _ in range(n):
         (a, c) = (end(x), end(x + d))
@@ -298,20 +335,29 @@ def neighbours(system, q, u, n: int, apart: float = 1e-7) -> float:
     return total / (n * T)
 
 
-# -- basins -------------------------------------------------------------------------------------------------------
+# -- basins
+# -------------------------------------------------------------------------------------------------------
 def basins(side: int = 50) -> None:
-    title(f"Basins, {side} x {side} starts (asked: parts of the area within 0.5 % of an event-driven run with scipy)")
+    title(
+        f"Basins, {side} x {side} starts (asked: parts of the area within 0.5 % of an event-driven run with "
+        "scipy)"
+    )
     system = ForcedImpactOscillator(Omega=1.88, d=0.5)
     x, v = np.linspace(-2.0, 0.45, side), np.linspace(-3.0, 3.0, side)
     made = ss.basins(system, {"x": x, "x_dot": v}, [0.0], [0.0], period=period, transient=100)
     parts = fractions(made)
     with ProcessPoolExecutor(2) as pool:
-        hits = np.array(list(pool.map(event_driven, [(system.Omega, system.d, a, c) for a in x for c in v], chunksize=50)))
-    impacting = next(k for k in parts if k > 0 and abs(made["q"].values[made["attractor"].values == k]).max() > 0.6)
+        hits = np.array(
+            list(pool.map(event_driven, [(system.Omega, system.d, a, c) for a in x for c in v], chunksize=50))
+        )
+    impacting = next(
+        k for k in parts if k > 0 and abs(made["q"].values[made["attractor"].values == k]).max() > 0.6
+    )
     off = abs(parts[impacting] - hits.mean())
     differ = np.mean((made["attractor"].values.ravel() == impacting) != hits)
     line(
-        f"parts {[round(p, 4) for p in parts.values()]}, scipy {hits.mean():.4f}; {differ:.2%} of the starts differ",
+        f"parts {[round(p, 4) for p in parts.values()]}, scipy {hits.mean():.4f}; {differ:.2%} of the starts "
+        "differ",
         off <= 0.005,
     )
 
@@ -333,7 +379,8 @@ def event_driven(what) -> bool:
     return last > 99 * T
 
 
-# -- fits ---------------------------------------------------------------------------------------------------------
+# -- fits
+# ---------------------------------------------------------------------------------------------------------
 class Spinning(ss.System):
     """q = (x, y, phi) of a ball thrown with spin."""
 

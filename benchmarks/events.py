@@ -1,6 +1,8 @@
-"""Located events: orders through impacts, tolerances, accumulation points, redundant contacts, derivatives, speed.
+"""Located events: orders through impacts, tolerances, accumulation points, redundant contacts,
+derivatives, speed.
 
-    .venv/bin/python benchmarks/events.py [orders tolerances others bounces together random derivatives dense speed compile]
+    .venv/bin/python benchmarks/events.py [orders tolerances others bounces together random derivatives dense
+    speed compile]
 
 Every table says what is asked; a line that does not hold ends with "MISSED", and then the exit code is 1.
 """
@@ -34,7 +36,8 @@ def title(text: str) -> None:
     print(f"\n{text}", flush=True)
 
 
-# -- systems that no benchmark has --------------------------------------------------------------------------------
+# -- systems that no benchmark has
+# --------------------------------------------------------------------------------
 class Drop(ss.System):
     """A ball above a floor, with linear drag."""
 
@@ -74,8 +77,8 @@ class SpinningBall(ss.System):
     def h(self, t, q, u):
         speed = jnp.sqrt(u[0] ** 2 + u[1] ** 2)
         return jnp.stack([
-            -self.drag * speed * u[0] - self.lift * u[2] * u[1], -9.81 - self.drag * speed * u[1] + self.lift * u[2] * u[0],
-            0.0 * u[2],
+            -self.drag * speed * u[0] - self.lift * u[2] * u[1],
+            -9.81 - self.drag * speed * u[1] + self.lift * u[2] * u[0], 0.0 * u[2],
         ])  # fmt: skip
 
     def g_N(self, t, q):
@@ -112,7 +115,9 @@ class PendulumAtWall(ss.System):
 
 
 class BallInSpace(ss.System):
-    """q = (x, y, a, b): a ball that rolls on a plane (by the angles a, b) and is pushed ever harder, until it slides."""
+    """q = (x, y, a, b): a ball that rolls on a plane (by the angles a,
+    b) and is pushed ever harder, until it slides.
+    """
 
     mu: float = 0.3
     R: float = 0.1
@@ -133,7 +138,9 @@ class BallInSpace(ss.System):
 
 
 class RockingBlock(ss.System):
-    """q = (x, y, phi) of a block of height 2 h and width 2 b on a floor it does not slip on (Housner 1963)."""
+    """q = (x, y, phi) of a block of height 2 h and width 2 b on a floor it does not slip on (Housner
+    1963).
+    """
 
     b: float = 0.2
     h_: float = 0.8
@@ -189,7 +196,9 @@ LEGS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
 
 
 class Table(ss.System):
-    """q = (z, a, b): a table on four legs, of which one is redundant; its load moves outwards along a diagonal."""
+    """q = (z, a, b): a table on four legs, of which one is redundant;
+    its load moves outwards along a diagonal.
+    """
 
     def M(self, t, q):
         return jnp.diag(jnp.array([1.0, 0.5, 0.5]))
@@ -235,16 +244,20 @@ def precise(system, q0, u0, t1, **more) -> Any:
     return ss.simulate(system, ss.RadauIIA(5), q0, u0, t1=t1, rtol=1e-13, atol=1e-13, **more)
 
 
-# -- tables -------------------------------------------------------------------------------------------------------
+# -- tables
+# -------------------------------------------------------------------------------------------------------
 ORDERS = {  # system, coarsest step, stages, order asked between the finest two (None: measured only)
     "impact oscillator": (lambda: benchmark("impact-oscillator"), 0.1, {2: 2.8, 3: 4.7}),
     "block on belt": (lambda: benchmark("block-on-belt"), 0.5, {2: 2.8, 3: 4.7}),
     "woodpecker": (lambda: benchmark("woodpecker"), 0.01, {2: 2.8, 3: 4.7}),
     "ball with drag and spin": (
-        lambda: (SpinningBall(), jnp.array([0.0, 1.0, 0.0]), jnp.array([2.0, 0.0, 30.0]), 1.2), 0.1, {2: None, 3: None},
+        lambda: (SpinningBall(), jnp.array([0.0, 1.0, 0.0]), jnp.array([2.0, 0.0, 30.0]), 1.2), 0.1,
+        {2: None, 3: None},
     ),
-    "pendulum at a wall": (lambda: (PendulumAtWall(), jnp.array([1.0, 0.0]), jnp.zeros(2), 3.0), 0.1, {2: None, 3: None}),
-    "ball that rolls, then slides": (lambda: (BallInSpace(), jnp.zeros(4), jnp.zeros(4), 2.0), 0.1, {2: None, 3: None}),
+    "pendulum at a wall": (lambda: (PendulumAtWall(), jnp.array([1.0, 0.0]), jnp.zeros(2), 3.0), 0.1,
+                           {2: None, 3: None}),
+    "ball that rolls, then slides": (lambda: (BallInSpace(), jnp.zeros(4), jnp.zeros(4), 2.0), 0.1,
+                                     {2: None, 3: None}),
 }  # fmt: skip
 
 
@@ -269,7 +282,10 @@ def orders() -> None:
                 sol = ss.simulate(system, method, q0, u0, t1=t1, dt=dt / 2**k, locate=True)
                 errors.append(deviation(end(sol), reference))
             slopes = [math.log2(a / b) for a, b in itertools.pairwise(errors) if b > 1e-12]
-            text = f"{name:30s} {type(method).__name__:12s} s = {method.stages}  {' '.join(f'{e:.1e}' for e in errors)}"
+            text = (
+                f"{name:30s} {type(method).__name__:12s} s = {method.stages}  "
+                f"{' '.join(f'{e:.1e}' for e in errors)}"
+            )
             text += f"  orders {' '.join(f'{p:.1f}' for p in slopes)}"
             line(text + ("" if asked is None else f"  asked {asked}"), asked is None or slopes[-1] >= asked)
 
@@ -287,7 +303,8 @@ PROTOTYPE = {
 
 def tolerances() -> None:
     title(
-        "rtol = atol: error of the end state (asked: 10 tol) and of event times (20 tol), solves (asked: 1.2 of a prototype)"
+        "rtol = atol: error of the end state (asked: 10 tol) and of event times (20 tol), solves (asked: 1.2 "
+        "of a prototype)"
     )
     for name in ("impact-oscillator", "block-on-belt", "woodpecker", "puck", "sliding-mass"):
         system, q0, u0, t1 = benchmark(name)
@@ -295,8 +312,11 @@ def tolerances() -> None:
         for s in (3, 5):
             for tol in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10):
                 sol = ss.simulate(system, ss.RadauIIA(s), q0, u0, t1=t1, rtol=tol, atol=tol)
-                error, same = deviation(end(sol), end(reference)) / tol, len(sol.events) == len(reference.events)
-                late = np.max(np.abs(sol.events.t - reference.events.t), initial=0.0) / tol if same else math.inf
+                error = deviation(end(sol), end(reference)) / tol
+                same = len(sol.events) == len(reference.events)
+                late = (
+                    np.max(np.abs(sol.events.t - reference.events.t), initial=0.0) / tol if same else math.inf
+                )
                 most = PROTOTYPE.get((name, s), {}).get(tol)
                 solves = int(sol.stats.attempts)
                 text = f"{name:18s} s = {s}  {tol:.0e}  error {error:8.1e} tol, times {late:8.1e} tol"
@@ -307,20 +327,24 @@ def tolerances() -> None:
 
 
 OTHERS = (
-    "bouncing-ball", "rolling-ball", "ball-in-hollow-sphere", "mass-on-slope", "ball-in-cylinder", "tetrahedron",
-    "sliding-cube", "rolling-disc", "tippe-top",
+    "bouncing-ball", "rolling-ball", "ball-in-hollow-sphere", "mass-on-slope", "ball-in-cylinder",
+    "tetrahedron", "sliding-cube", "rolling-disc", "tippe-top",
 )  # fmt: skip
 
 
 def others() -> None:
-    title("Others whose events do not depend on the tolerance: errors fall with tol (slope asked: 0.8 to 1.2, or round-off)")
+    title(
+        "Others whose events do not depend on the tolerance: errors fall with tol (slope asked: 0.8 to 1.2, "
+        "or round-off)"
+    )
     for name in OTHERS:
         system, q0, u0, t1 = benchmark(name, 2 if name == "bouncing-ball" else 1)
         t1 = min(t1, 1.0) if name in ("tippe-top",) else t1
         reference = end(precise(system, q0, u0, t1))
         tols = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8]
         errors = [
-            deviation(end(ss.simulate(system, ss.RadauIIA(3), q0, u0, t1=t1, rtol=tol, atol=tol)), reference) for tol in tols
+            deviation(end(ss.simulate(system, ss.RadauIIA(3), q0, u0, t1=t1, rtol=tol, atol=tol)), reference)
+            for tol in tols
         ]
         if max(errors) < 1e-10:
             line(f"{name:24s} {' '.join(f'{e:.1e}' for e in errors)}  exact")
@@ -340,36 +364,53 @@ def bounces() -> None:
         first = math.sqrt(2.0 * height / 10.0)
         rest = first * (1.0 + e) / (1.0 - e)
         for zeno in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
-            sol = ss.simulate(Drop(e), ss.RadauIIA(3), [height], [0.0], t1=1.2 * rest, rtol=1e-8, atol=1e-8, dt_zeno=zeno)
+            sol = ss.simulate(
+                Drop(e), ss.RadauIIA(3), [height], [0.0], t1=1.2 * rest, rtol=1e-8, atol=1e-8, dt_zeno=zeno
+            )
             early = rest - sol.events.of("accumulation").t[-1]
             ok = 0 <= early <= 2.0 / (1.0 - e) * zeno and np.abs(end(sol)).max() <= 1e-12
-            text = f"e = {e}, dt_zeno {zeno:.0e}: {early / zeno:5.2f} dt_zeno early, end {np.abs(end(sol)).max():.1e}"
-            line(f"{text}, {len(sol.events)} impacts, {sol.stats.steps} steps, {sol.stats.attempts} solves", ok)
-    title("Rocking block: Housner's ratio of angular velocities (asked: 1e-10 at tol 1e-10), end state (O(dt_zeno^2))")
+            text = (
+                f"e = {e}, dt_zeno {zeno:.0e}: {early / zeno:5.2f} dt_zeno early, end "
+                f"{np.abs(end(sol)).max():.1e}"
+            )
+            line(
+                f"{text}, {len(sol.events)} impacts, {sol.stats.steps} steps, {sol.stats.attempts} solves", ok
+            )
+    title(
+        "Rocking block: Housner's ratio of angular velocities (asked: 1e-10 at tol 1e-10), end state "
+        "(O(dt_zeno^2))"
+    )
     system, q0, u0 = tilted(0.05)
     sol = ss.simulate(system, ss.RadauIIA(5), q0, u0, t1=1.0, rtol=1e-10, atol=1e-10)
     k = np.flatnonzero(np.diff(sol.t) == 0.0)[0]
     ratio, alpha = sol.u[k + 1, 2] / sol.u[k, 2], math.atan2(system.b, system.h_)
     housner = 1.0 - 1.5 * math.sin(alpha) ** 2
-    line(f"ratio {ratio:.12f}, Housner {housner:.12f}: off by {abs(ratio - housner):.1e}", abs(ratio - housner) <= 1e-10)
+    line(
+        f"ratio {ratio:.12f}, Housner {housner:.12f}: off by {abs(ratio - housner):.1e}",
+        abs(ratio - housner) <= 1e-10,
+    )
     ends = []
     for zeno in (1e-2, 1e-3, 1e-4, 1e-5):
         sol = ss.simulate(system, ss.RadauIIA(5), q0, u0, t1=9.0, rtol=1e-10, atol=1e-10, dt_zeno=zeno)
         ends.append(end(sol))
         rest = np.abs(sol.u[-1]).max()
         print(
-            f"dt_zeno {zeno:.0e}: {len(sol.events)} events, {sol.stats.steps} steps, x = {sol.q[-1, 0]:.12f}, u = {rest:.1e}"
+            f"dt_zeno {zeno:.0e}: {len(sol.events)} events, {sol.stats.steps} steps, x = "
+            f"{sol.q[-1, 0]:.12f}, u = {rest:.1e}"
         )
     off = [np.abs(x - ends[-1]).max() for x in ends[:-1]]
     for zeno, error in zip((1e-2, 1e-3, 1e-4), off, strict=True):
         line(
-            f"dt_zeno {zeno:.0e}: end off by {error:.1e}, {error / zeno**2:.1e} dt_zeno^2", error <= max(10 * zeno**2, 1e-9)
+            f"dt_zeno {zeno:.0e}: end off by {error:.1e}, {error / zeno**2:.1e} dt_zeno^2",
+            error <= max(10 * zeno**2, 1e-9),
         )
 
 
 def together() -> None:
     title("Redundant and simultaneous contacts: none stalls, energy never rises by more than 1e-10 (scaled)")
-    cases = {name: benchmark(name) for name in ("sliding-cube", "tetrahedron", "slider-crank", "ball-in-corner")}
+    cases = {
+        name: benchmark(name) for name in ("sliding-cube", "tetrahedron", "slider-crank", "ball-in-corner")
+    }
     cases["plank landing flat"] = (*plank(), 2.0)
     for e in (0.0, 0.5, 1.0):
         row = jnp.array([-0.5, 0.0, 0.0, 0.0, 0.0])
@@ -391,12 +432,20 @@ def together() -> None:
     text = f"table on four legs tips at t = 1: {legs} legs lift off, {late:.1e} late (asked: 20 tol)"
     line(text, legs == 3 and late <= 2e-5)
     system, q0, u0, t1 = benchmark("slider-crank")
-    a, b = (end(ss.simulate(system, ss.RadauIIA(3), q0, u0, t1=t1, rtol=tol, atol=tol)) for tol in (1e-7, 1e-8))
-    line(f"slider-crank, end states at 1e-7 and 1e-8 differ by {deviation(a, b):.1e} (asked: 1e-5)", deviation(a, b) <= 1e-5)
+    a, b = (
+        end(ss.simulate(system, ss.RadauIIA(3), q0, u0, t1=t1, rtol=tol, atol=tol)) for tol in (1e-7, 1e-8)
+    )
+    line(
+        f"slider-crank, end states at 1e-7 and 1e-8 differ by {deviation(a, b):.1e} (asked: 1e-5)",
+        deviation(a, b) <= 1e-5,
+    )
 
 
 def every() -> None:
-    title("Every benchmark but the disk mixer, to the end; gaps at rows (asked: >= -10 atol), smallest gap between rows")
+    title(
+        "Every benchmark but the disk mixer, to the end; gaps at rows (asked: >= -10 atol), smallest gap "
+        "between rows"
+    )
     for name in ss.benchmarks.names():
         if name == "disk-mixer":
             continue
@@ -404,9 +453,13 @@ def every() -> None:
         began = time.perf_counter()
         sol = ss.simulate(system, ss.RadauIIA(3), q0, u0, t1=t1, rtol=1e-6, atol=1e-6, throw=False)
         gap = sol.g_N().min() if sol.P_N.shape[1] else 0.0
-        text = f"{name:24s} t = {sol.t[-1]:.4g} of {t1:g}, {len(sol.events):3d} events, {sol.stats.steps:6d} steps"
+        text = (
+            f"{name:24s} t = {sol.t[-1]:.4g} of {t1:g}, {len(sol.events):3d} events, {sol.stats.steps:6d} "
+            "steps"
+        )
         text += f", {sol.stats.attempts:6d} solves"
-        text += f", gap {gap:.1e}, between {sol.stats.smallest_gap:.1e}, printed steps {len(sol.events.of('printed steps'))}"
+        text += f", gap {gap:.1e}, between {sol.stats.smallest_gap:.1e}"
+        text += f", printed steps {len(sol.events.of('printed steps'))}"
         line(f"{text}, {time.perf_counter() - began:.0f} s", sol.t[-1] == t1 and gap >= -1e-5)
 
 
@@ -474,10 +527,15 @@ def random() -> None:
 
 
 def derivatives() -> None:
-    title("Derivatives through impacts: closed form (asked: 1e-10), Richardson differences (1e-8), grad = jacfwd")
+    title(
+        "Derivatives through impacts: closed form (asked: 1e-10), Richardson differences (1e-8), grad = "
+        "jacfwd"
+    )
 
     def run(p, drag, tol):
-        sol = ss.simulate(Drop(p[1], drag), ss.RadauIIA(5), p[:1], jnp.zeros(1), t1=1.6, rtol=tol, atol=tol, max_steps=400)
+        sol = ss.simulate(
+            Drop(p[1], drag), ss.RadauIIA(5), p[:1], jnp.zeros(1), t1=1.6, rtol=tol, atol=tol, max_steps=400
+        )
         return jnp.concatenate([sol.q[-1], sol.u[-1], sol.events.t[:3]])
 
     def exact(p):
@@ -509,8 +567,8 @@ def derivatives() -> None:
 
     def spinning(p):
         sol = ss.simulate(
-            SpinningBall(p[1], p[2]), ss.RadauIIA(3), jnp.stack([0.0, p[0], 0.0]), jnp.array([2.0, 0.0, 30.0]), t1=1.2,
-            dt=0.05, locate=True, max_steps=60,
+            SpinningBall(p[1], p[2]), ss.RadauIIA(3), jnp.stack([0.0, p[0], 0.0]),
+            jnp.array([2.0, 0.0, 30.0]), t1=1.2, dt=0.05, locate=True, max_steps=60,
         )  # fmt: skip
         return jnp.concatenate([sol.q[-1], sol.u[-1], sol.events.t[:2]])
 
@@ -545,7 +603,9 @@ def dense() -> None:
 
 
 def speed() -> None:
-    title("Woodpecker, compiled: time of a run by its error; Extrapolation with SwitchingPoints for comparison")
+    title(
+        "Woodpecker, compiled: time of a run by its error; Extrapolation with SwitchingPoints for comparison"
+    )
     system, q0, u0, t1 = benchmark("woodpecker")
     reference = end(precise(system, q0, u0, t1))
 
@@ -576,7 +636,10 @@ def speed() -> None:
 
 
 def compile_() -> None:
-    title("First result beside a fixed-step run of the same method (asked: 2 times; woodpecker with five stages: 30 s)")
+    title(
+        "First result beside a fixed-step run of the same method (asked: 2 times; woodpecker with five "
+        "stages: 30 s)"
+    )
     import subprocess
 
     def first(name, s, how):
@@ -589,16 +652,29 @@ began = time.perf_counter()
 ss.simulate(b.system, ss.RadauIIA({s}), b.q0, b.u0, t1=b.t1 / 50, {how})
 print(time.perf_counter() - began)
 """
-        return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        return float(
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        )
 
-    for name, s in (("woodpecker", 3), ("woodpecker", 5), ("slider-crank", 3), ("tippedisk", 3), ("impact-oscillator", 3)):
-        fixed, located = first(name, s, f"dt={ss.benchmarks.load(name).dt}"), first(name, s, "rtol=1e-6, atol=1e-6")
+    for name, s in (
+        ("woodpecker", 3),
+        ("woodpecker", 5),
+        ("slider-crank", 3),
+        ("tippedisk", 3),
+        ("impact-oscillator", 3),
+    ):
+        fixed = first(name, s, f"dt={ss.benchmarks.load(name).dt}")
+        located = first(name, s, "rtol=1e-6, atol=1e-6")
         ok = located <= 2.0 * fixed and (s != 5 or located <= 30.0)
-        line(f"{name:18s} s = {s}: {located:5.1f} s, fixed steps {fixed:5.1f} s, ratio {located / fixed:.2f}", ok)
+        line(
+            f"{name:18s} s = {s}: {located:5.1f} s, fixed steps {fixed:5.1f} s, ratio {located / fixed:.2f}",
+            ok,
+        )
 
 
 TABLES = {
-    "orders": orders, "tolerances": tolerances, "others": others, "bounces": bounces, "together": together, "every": every,
+    "orders": orders, "tolerances": tolerances, "others": others, "bounces": bounces, "together": together,
+    "every": every,
     "random": random, "derivatives": derivatives, "dense": dense, "speed": speed, "compile": compile_,
 }  # fmt: skip
 

@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/first_hour.py [runs]
 
-The systems of docs/getting-started.md and docs/rigid-bodies.md with RATTLE and `sol.plot`: after a change of the physics,
-with everything else in the cache, and once more unchanged. Asked: half of 11, 19, 11 s, and 3 s.
+The systems of docs/getting-started.md and docs/rigid-bodies.md with RATTLE and `sol.plot`: after a change of
+the physics, with everything else in the cache, and once more unchanged. Asked: half of 11, 19, 11 s, and 3 s.
 """
 
 import os
@@ -31,7 +31,9 @@ def script(page: str, number: int, method: str, edit: tuple[str, str]) -> tuple[
 
 
 SCRIPTS = {
-    "shaken box": script("getting-started.md", 0, "ss.Rattle()", ("-9.81 * self.m", "-9.81 * self.m - 0.1 * u[1]")),
+    "shaken box": script(
+        "getting-started.md", 0, "ss.Rattle()", ("-9.81 * self.m", "-9.81 * self.m - 0.1 * u[1]")
+    ),
     "coin": script("rigid-bodies.md", 0, "ss.RadauIIA(2)", ("[0.25, 0.25, 0.5]", "[0.25, 0.25, 0.5 + 0.01]")),
     "double pendulum": script("getting-started.md", 2, '"radau2"', ("return 9.81 * sum", "return 9.8 * sum")),
 }
@@ -41,13 +43,18 @@ def seconds(text: str, folder: Path, cache: Path) -> float:
     (folder / "run.py").write_text(text)
     began = time.perf_counter()
     environment = os.environ | {"STICKSLIP_CACHE": str(cache), "JAX_PLATFORMS": "cpu"}
-    subprocess.run([sys.executable, "run.py"], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "run.py"], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL
+    )
     return time.perf_counter() - began
 
 
 def main() -> int:
     runs, missed = int(sys.argv[1]) if len(sys.argv) > 1 else 3, 0
-    print(f"{'system':18s} {'edited':>8s} {'asked':>7s} {'again':>8s} {'asked':>7s}    (s, medians of {runs})", flush=True)
+    print(
+        f"{'system':18s} {'edited':>8s} {'asked':>7s} {'again':>8s} {'asked':>7s}    (s, medians of {runs})",
+        flush=True,
+    )
     for name, (text, edited) in SCRIPTS.items():
         first, again = [], []
         for _ in range(runs):
@@ -60,7 +67,10 @@ def main() -> int:
         a, b = statistics.median(first), statistics.median(again)
         ok = a <= ASKED[name] and b <= AGAIN
         missed += not ok
-        print(f"{name:18s} {a:8.1f} {ASKED[name]:7.1f} {b:8.1f} {AGAIN:7.1f}{'' if ok else '  MISSED'}", flush=True)
+        print(
+            f"{name:18s} {a:8.1f} {ASKED[name]:7.1f} {b:8.1f} {AGAIN:7.1f}{'' if ok else '  MISSED'}",
+            flush=True,
+        )
     return 1 if missed else 0
 
 

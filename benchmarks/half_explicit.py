@@ -1,11 +1,12 @@
-"""Half-explicit methods (S3 section 8.2) beside RATTLE: orders on contact and constraints, cost on the slider-crank.
+"""Half-explicit methods (S3 section 8.2) beside RATTLE: orders on contact and constraints,
+cost on the slider-crank.
 
     python benchmarks/half_explicit.py            # all tables
     python benchmarks/half_explicit.py orders     # or one: orders, cost
 
-Orders are slopes over two decades of dt against three-stage Radau IIA with half the smallest dt. Cost: microseconds a step
-of the slider-crank with its impacts, warm, best of several runs that take turns; then the error that so many steps leave on
-the same mechanism without its first impact, against a converged run.
+Orders are slopes over two decades of dt against three-stage Radau IIA with half the smallest dt. Cost:
+microseconds a step of the slider-crank with its impacts, warm, best of several runs that take turns; then the
+error that so many steps leave on the same mechanism without its first impact, against a converged run.
 """
 
 import sys
@@ -15,7 +16,8 @@ import numpy as np
 
 import stickslip as ss
 
-METHODS = {"HalfExplicit(2)": ss.HalfExplicit(2), "HalfExplicit(4)": ss.HalfExplicit(4), "Rattle": ss.Rattle(),
+METHODS = {"HalfExplicit(2)": ss.HalfExplicit(2), "HalfExplicit(4)": ss.HalfExplicit(4),
+           "Rattle": ss.Rattle(),
            "RadauIIA(2)": ss.RadauIIA(2)}  # fmt: skip
 PROBLEMS = {  # name: (benchmark, case, end, what persists)
     "pendulum": (1, 0.5, "a bilateral constraint"),
@@ -34,14 +36,19 @@ def slopes(name: str, case: int, t1: float, method: ss.Method, dts: np.ndarray) 
     errors = np.array([[np.abs(s.q[-1] - ref.q[-1]).max(), np.abs(s.u[-1] - ref.u[-1]).max()] for s in runs])
     errors = np.where(errors > 1e-12, errors, np.nan)  # round-off has no order
     seen = np.isfinite(errors)
-    return tuple(np.polyfit(np.log(dts[k]), np.log(errors[k, j]), 1)[0] for j in (0, 1) for k in [seen[:, j]])  # type: ignore
+    of_q, of_u = (
+        np.polyfit(np.log(dts[k]), np.log(e[k]), 1)[0] for e, k in zip(errors.T, seen.T, strict=True)
+    )
+    return of_q, of_u
 
 
 def orders() -> None:
     print(f"{'orders in q, u':16}" + "".join(f"{name:>18}" for name in METHODS))
     dts = np.geomspace(1e-2, 1e-4, 6)
     for name, (case, t1, what) in PROBLEMS.items():
-        found = [slopes(name, case, t1, m, dts * (0.2 if name == "tippedisk" else 1.0)) for m in METHODS.values()]
+        found = [
+            slopes(name, case, t1, m, dts * (0.2 if name == "tippedisk" else 1.0)) for m in METHODS.values()
+        ]
         print(f"{name:16}" + "".join(f"{q:11.2f}, {u:.2f}" for q, u in found) + f"   {what}", flush=True)
 
 
@@ -60,12 +67,17 @@ def cost() -> None:
     events = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=5e-3, rtol=1e-8, atol=1e-10).events
     t1 = 0.9 * events.t[0]
     ref = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=t1, dt=t1 / 2000)
-    print(f"\nslider-crank until t = {t1:.2e}, before its first event: error of (q, u), relative, for so many steps")
+    print(
+        f"\nslider-crank until t = {t1:.2e}, before its first event: error of (q, u), relative, for so many "
+        "steps"
+    )
     for name, method in METHODS.items():
         line = []
         for steps in (10, 30, 100, 300):
             s = ss.simulate(b.system, method, b.q0, b.u0, t1=t1, dt=t1 / steps)
-            off = max(np.abs(x[-1] - y[-1]).max() / np.abs(y[-1]).max() for x, y in ((s.q, ref.q), (s.u, ref.u)))
+            off = max(
+                np.abs(x[-1] - y[-1]).max() / np.abs(y[-1]).max() for x, y in ((s.q, ref.q), (s.u, ref.u))
+            )
             line.append(f"{steps}: {off:.1e}")
         print(f"{name:16} " + "   ".join(line), flush=True)
 

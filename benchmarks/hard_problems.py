@@ -53,7 +53,12 @@ def system(rng):
         return np.concatenate([directions, np.cross(points, directions)], axis=-1)
 
     friction = rows(tangents, points[:, None]).reshape(2 * N, NU)
-    return M, np.concatenate([rows(normals, points), friction]).T, rng.uniform(0.0, 1.0, N), rng.uniform(0.0, 0.8, N)
+    return (
+        M,
+        np.concatenate([rows(normals, points), friction]).T,
+        rng.uniform(0.0, 1.0, N),
+        rng.uniform(0.0, 0.8, N),
+    )
 
 
 def make(systems, steps, seed=0):
@@ -74,8 +79,8 @@ def problem(M, W, mu, e_N, u, force):
     at = Directions(W, c, L, jnp.sum(W * L, axis=0))
     yes, rows = jnp.ones(N, dtype=bool), Layout(0, 0, N, 2 * N)
     inclusions = Inclusions(
-        laws, StageLayout(rows), yes, yes, ProxParameters.of(laws, rows, at.G), jnp.ones(()), jnp.zeros(3 * N),
-        at.scales(free),
+        laws, StageLayout(rows), yes, yes, ProxParameters.of(laws, rows, at.G), jnp.ones(()),
+        jnp.zeros(3 * N), at.scales(free),
     )  # fmt: skip
     return VelocityProblem(inclusions, free, L, W, c, W.T @ L)
 
@@ -106,7 +111,8 @@ def violation(data, out):
     balance = np.einsum("sij,stj->sti", M, u1 - u) - forces - np.einsum("sij,stj->sti", W, y)
     before, after = (np.einsum("sji,stj->sti", W, v) for v in (u, u1))
     xi_N = after[..., :N] + e_N[:, None] * before[..., :N]
-    P_N, P_F, xi_F = y[..., :N], y[..., N:].reshape(*y.shape[:2], N, 2), after[..., N:].reshape(*y.shape[:2], N, 2)
+    P_N, P_F = y[..., :N], y[..., N:].reshape(*y.shape[:2], N, 2)
+    xi_F = after[..., N:].reshape(*y.shape[:2], N, 2)
     radius, size = mu[:, None] * P_N, np.linalg.norm(P_F, axis=-1)
     slip = np.linalg.norm(xi_F, axis=-1)
     worst = [
@@ -170,7 +176,9 @@ SOLVERS = {
     "PJOR": ss.PJOR(),
     **{
         f"Automatic, {name}": ss.Automatic(ways=k)
-        for k, name in enumerate(("Newton", "sticking", "from nothing", "proximal", "fixed point", "PSOR"), start=1)
+        for k, name in enumerate(
+            ("Newton", "sticking", "from nothing", "proximal", "fixed point", "PSOR"), start=1
+        )
     },
 }
 
@@ -185,13 +193,18 @@ def main():
         failed, worst = int((~out[0]).sum()), violation(data, out).max()
         spent = f"{out[4].mean():.2f} Newton and {out[5].mean():.1f} other iterations a step"
         took = time.perf_counter() - began
-        print(f"{name:22s} {failed:5d} not solved, largest violation {worst:.1e}, {spent}, {took:.0f} s", flush=True)
+        print(
+            f"{name:22s} {failed:5d} not solved, largest violation {worst:.1e}, {spent}, {took:.0f} s",
+            flush=True,
+        )
     for name in ("moreau", "rattle", "radau2", "lobatto3", "trbdf2", "generalized-alpha"):
         began = time.perf_counter()
         made, gap = runs(by_name(name), data, steps)
         took = time.perf_counter() - began
         print(
-            f"{name:22s} {(made < steps).sum():5d} runs end before their time, gap {gap.min():.1e}, {took:.0f} s", flush=True
+            f"{name:22s} {(made < steps).sum():5d} runs end before their time, gap {gap.min():.1e}, "
+            f"{took:.0f} s",
+            flush=True,
         )
 
 

@@ -1,4 +1,6 @@
-"""Shapes that meet each other, for `benchmarks/scenes.py`: against mj_geomDistance, a form for the plane, brute force."""
+"""Shapes that meet each other, for `benchmarks/scenes.py`: against mj_geomDistance,
+a form for the plane, brute force.
+"""
 
 import itertools
 
@@ -40,14 +42,17 @@ def pair(a, b, **options):
 
 
 def oracle(first: str, second: str):
-    """MuJoCo's model, and the two shapes as it has them: a mesh is moved to its own centre and axes, in single precision."""
+    """MuJoCo's model, and the two shapes as it has them:
+    a mesh is moved to its own centre and axes, in single precision.
+    """
     import mujoco
 
     from stickslip.scene import Hull
 
     (a, geom_a, asset, *_), (b, geom_b, other, *_) = kinds()[first], kinds()[second]
     model = mujoco.MjModel.from_xml_string(
-        f'<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"/>{asset or other}<worldbody><body><freejoint/>'
+        '<mujoco><option ccd_tolerance="1e-12" '
+        f'ccd_iterations="500"/>{asset or other}<worldbody><body><freejoint/>'
         f"<geom {geom_a}/></body><body><freejoint/><geom {geom_b}/></body></worldbody></mujoco>"
     )
     placed = [
@@ -74,9 +79,12 @@ def placed_corners(model, data, k: int, corners: np.ndarray) -> np.ndarray:
     return data.geom_xpos[k] + corners @ data.geom_xmat[k].reshape(3, 3).T
 
 
-def gaps(first: str, second: str, poses: int = 1000, seed: int = 0, wrong: float = 0.0) -> tuple[float, float, int, int]:
-    """(largest deviation where the nearest features are told by the separation along one direction; largest excess over the
-    distance elsewhere; how many of either). ``wrong`` makes one ball or box larger, as a control."""
+def gaps(
+    first: str, second: str, poses: int = 1000, seed: int = 0, wrong: float = 0.0
+) -> tuple[float, float, int, int]:
+    """(largest deviation where the nearest features are told by the separation along one direction; largest
+    excess over the distance elsewhere; how many of either). ``wrong`` makes one ball or box larger, as a
+    control."""
     import jax
     import jax.numpy as jnp
     import mujoco
@@ -108,7 +116,9 @@ def round_pair(cores) -> bool:
 
 
 def _one_direction(model, data, cores, fromto) -> bool:
-    """Whether the nearest features are a corner and a face or two edges, by how many corners lie at the distance."""
+    """Whether the nearest features are a corner and a face or two edges,
+    by how many corners lie at the distance.
+    """
     n = fromto[3:] - fromto[:3]
     n /= np.linalg.norm(n)
     counts = []
@@ -122,7 +132,9 @@ def _one_direction(model, data, cores, fromto) -> bool:
 
 
 def signed_distance(a: np.ndarray, b: np.ndarray) -> float:
-    """Of the hulls of two sets of points: by all their differences, whose hull has the origin inside where they overlap."""
+    """Of the hulls of two sets of points: by all their differences,
+    whose hull has the origin inside where they overlap.
+    """
     from scipy.optimize import nnls
     from scipy.spatial import ConvexHull, QhullError
 
@@ -139,7 +151,9 @@ def signed_distance(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def depth(first: str, second: str, poses: int = 100, seed: int = 1) -> float:
-    """Largest deviation from brute force where shapes overlap; lines inside of other shapes have no gap and are left out."""
+    """Largest deviation from brute force where shapes overlap;
+    lines inside of other shapes have no gap and are left out.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -165,11 +179,13 @@ def depth(first: str, second: str, poses: int = 100, seed: int = 1) -> float:
 # ---- derivatives
 
 
-def derivatives(first: str, second: str, poses: int = 10, seed: int = 2, held: bool = False) -> tuple[float, float]:
+def derivatives(
+    first: str, second: str, poses: int = 10, seed: int = 2, held: bool = False
+) -> tuple[float, float]:
     """First and second derivatives of gaps against central differences, of shapes that do not overlap.
 
-    Not of slots that change their feature there, and not of those that hold none: these have a gap, but no direction.
-    ``held``, a control: derivatives that take rotations as given.
+    Not of slots that change their feature there, and not of those that hold none: these have a gap, but no
+    direction. ``held``, a control: derivatives that take rotations as given.
     """
     import jax
     import jax.numpy as jnp
@@ -288,13 +304,15 @@ def controls() -> bool:
 
     seen = {
         "ball-box, a micrometre too large": gaps("ball", "box", 20, wrong=1e-6)[0] > 1e-10,
-        "ellipsoid-needle, a micrometre too large": curved.gaps("ellipsoid", "needle", 20, wrong=1e-6)[0] > 1e-10,
+        "ellipsoid-needle, a micrometre too large": curved.gaps("ellipsoid", "needle", 20, wrong=1e-6)[0]
+        > 1e-10,
         "ball-cylinder, a micrometre too large": curved.gaps("ball", "cylinder", 20, wrong=1e-6)[0] > 1e-10,
         "ball-disc, a micrometre too large": curved.gaps("ball", "disc", 20, wrong=1e-6)[0] > 1e-10,
         "ball-star, a micrometre too large": surfaces.gaps("star", 20, wrong=1e-6)[0] > 1e-10,
         "ball-hills, a micrometre too large": surfaces.gaps("hills", 20, wrong=1e-6)[0] > 1e-10,
         "ball-hills, the other diagonal": surfaces.against_mujoco(20, turned=True) > 1e-10,
-        "needle-ellipsoid, derivatives without rotations": derivatives("needle", "ellipsoid", 3, held=True)[0] > 1e-2,
+        "needle-ellipsoid, derivatives without rotations": derivatives("needle", "ellipsoid", 3, held=True)[0]
+        > 1e-2,
         "ball-star, derivatives without rotations": surfaces.derivatives("star", 3, held=True)[0] > 1e-2,
     }
     for words, red in seen.items():
@@ -309,7 +327,9 @@ def polyhedra(poses: int) -> bool:
         off, above, told, others = gaps(first, second, poses)
         good &= judged(f"{name:15s} g against mj_geomDistance, {told} poses", off, 1e-10)
         if others:
-            good &= judged(f"{name:15s} g above it, nearest corners or edges otherwise, {others} poses", above, 1e-10)
+            good &= judged(
+                f"{name:15s} g above it, nearest corners or edges otherwise, {others} poses", above, 1e-10
+            )
         good &= judged(f"{name:15s} penetration against brute force", depth(first, second), 1e-7)
         slope, curvature = derivatives(first, second)
         good &= judged(f"{name:15s} first derivatives against differences", slope, 1e-6)

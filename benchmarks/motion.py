@@ -39,7 +39,9 @@ def stacks(extra=None) -> bool:
             print(f"MISSED ten boxes, {method}: {error}")
             good = False
             continue
-        good &= judged(f"ten boxes, {method}, dt {dt:g}, {t1:g} s ({spent:.0f} s): the top sinks", sinks, 1e-8)
+        good &= judged(
+            f"ten boxes, {method}, dt {dt:g}, {t1:g} s ({spent:.0f} s): the top sinks", sinks, 1e-8
+        )
         good &= judged(f"ten boxes, {method}: the top drifts", drifts, 1e-8)
     return good
 
@@ -65,8 +67,11 @@ def bullet(beside: float | None = None, dt: float = 1e-3, method: str = "rattle"
     return thrown_at_a_wall(Ball(radius), 0.01 if beside is None else 0.5 + radius + beside, dt, method)
 
 
-def swept(first: str, second: str, ways: int = 60, seed: int = 0, blind: bool = False) -> tuple[int, int, int, int]:
-    """Ways in one step, seen by MuJoCo at 200 places: (how many hit and are not stopped, beside and are, hit, beside).
+def swept(
+    first: str, second: str, ways: int = 60, seed: int = 0, blind: bool = False
+) -> tuple[int, int, int, int]:
+    """Ways in one step, seen by MuJoCo at 200 places: (how many hit and are not stopped, beside and are,
+    hit, beside).
 
     Only ways that end apart count. ``blind``: whoever looks at the end alone.
     """
@@ -123,7 +128,9 @@ def fast(extra=None) -> bool:
         behind = stopped["thrown"].position[:, 0].max() + half + 5e-4
         good &= judged(f"{name} of 100 m/s: farthest behind the face of a wall of 1 mm, m", behind, 1e-9)
         if name != "hull":  # which turns
-            good &= judged(f"{name}: velocity of its rebound, off -20 m/s by", abs(stopped.u[-1, 0] + 20.0), 1e-9)
+            good &= judged(
+                f"{name}: velocity of its rebound, off -20 m/s by", abs(stopped.u[-1, 0] + 20.0), 1e-9
+            )
         good &= judged(f"{name} 1 mm beside the edge: percussions", past["thrown", "wall"].P_N.sum(), 0.0)
     for first, second in PAIRS:
         missed, held, hits, beside = swept(first, second, 1000)
@@ -174,17 +181,21 @@ def stairs(extra=None, count: int = 2, t1: float = 0.6) -> bool:
     depth, height, half = 0.3, 0.15, np.array([0.1, 0.08, 0.06])
     tops = [height * (count - i) for i in range(count)]
     treads = [Box(depth, 1.0, top, at=(depth * i, 0, 0.5 * top)) for i, top in enumerate(tops)]
-    box = Body("box", Box(*2 * half), mass=1.0, at=(0, 0, tops[0] + 0.2), velocity=(0.8, 0.05, 0), spin=(0.5, 2, 1))
+    box = Body(
+        "box", Box(*2 * half), mass=1.0, at=(0, 0, tops[0] + 0.2), velocity=(0.8, 0.05, 0), spin=(0.5, 2, 1)
+    )
     sol = Scene(
         box, Body("stairs", *treads, fixed=True), Body("floor", Plane(), fixed=True),
         Contact("box", ("stairs", "floor"), e_N=0.3, mu=0.4),
     ).simulate(t1=t1, rtol=1e-8, atol=1e-8)  # fmt: skip
     geoms = "".join(
-        f'<geom type="box" size="{depth / 2} 0.5 {top / 2}" pos="{depth * i} 0 {top / 2}"/>' for i, top in enumerate(tops)
+        f'<geom type="box" size="{depth / 2} 0.5 {top / 2}" pos="{depth * i} 0 {top / 2}"/>'
+        for i, top in enumerate(tops)
     )
     size = " ".join(map(str, half))
     model = mujoco.MjModel.from_xml_string(
-        f'<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"/><worldbody>{geoms}<geom type="plane" size="1 1 1"/>'
+        f'<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"/><worldbody>{geoms}<geom type="plane" '
+        'size="1 1 1"/>'
         f'<body><freejoint/><geom type="box" size="{size}"/></body></worldbody></mujoco>'
     )
     data, fromto, lowest = mujoco.MjData(model), np.zeros(6), np.inf
@@ -205,7 +216,9 @@ def dominoes(count: int = 20, order=None, gap: float = 0.03):
     from stickslip.scene import Body, Box, Contact, Plane, Scene
 
     width, height = 0.01, 0.05
-    bodies = [Body(f"d{i}", Box(width, height), density=1000.0, at=(gap * i, 0.5 * height)) for i in range(count)]
+    bodies = [
+        Body(f"d{i}", Box(width, height), density=1000.0, at=(gap * i, 0.5 * height)) for i in range(count)
+    ]
     tilt = 0.25  # of the first: beyond its balance
     x = 0.5 * np.array([np.cos(tilt), np.sin(tilt)]) * width
     up = 0.5 * height * np.cos(tilt) + 0.5 * width * np.sin(tilt)
@@ -225,7 +238,9 @@ def wave(dt: float, t1: float = 0.82, count: int = 20, order=None) -> float:
         angle = -np.asarray(sol[f"d{i}"].angle if hasattr(sol[f"d{i}"], "angle") else sol[f"d{i}"].rotation)
         k = int(np.argmax(angle > 0.1))
         assert k > 0, "the wave did not arrive"
-        times.append(sol.t[k - 1] + (0.1 - angle[k - 1]) / (angle[k] - angle[k - 1]) * (sol.t[k] - sol.t[k - 1]))
+        times.append(
+            sol.t[k - 1] + (0.1 - angle[k - 1]) / (angle[k] - angle[k - 1]) * (sol.t[k] - sol.t[k - 1])
+        )
     return 0.03 * (count - 9) / (times[1] - times[0])
 
 
@@ -236,7 +251,9 @@ def domino(extra=None) -> bool:
     order = np.polyfit(np.log(dts[:-1]), np.log(steps), 1)[0]
     print(f"       speeds {', '.join(f'{v:.5f}' for v in speeds)} m/s with dt {dts}; order {order:.2f}")
     mixed = np.random.default_rng(0).permutation(20)
-    return judged("twenty dominoes, listed in another order: speed", abs(wave(1e-3, order=mixed) - speeds[1]), 1e-9)
+    return judged(
+        "twenty dominoes, listed in another order: speed", abs(wave(1e-3, order=mixed) - speeds[1]), 1e-9
+    )
 
 
 PARTS = {"stacks": stacks, "fast": fast, "edge": edge, "stairs": stairs, "domino": domino}

@@ -1,7 +1,8 @@
 """RATTLE on the slider-crank as one would write it in an afternoon: the yardstick of `speed.py`.
 
-Plain dense JAX: Newton on all 32 unknowns (q, u, R) of the first stage and on all 23 (u, S) of the second, the full
-Jacobian by `jacfwd`, `jnp.linalg.solve` in every iteration, no reuse of anything. Same equations, same tolerance.
+Plain dense JAX: Newton on all 32 unknowns (q, u, R) of the first stage and on all 23 (u, S) of the second,
+the full Jacobian by `jacfwd`, `jnp.linalg.solve` in every iteration, no reuse of anything. Same equations,
+same tolerance.
 """
 
 import jax

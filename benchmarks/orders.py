@@ -69,7 +69,9 @@ def disc_problem() -> Problem:
     normal = lambda q: np.asarray(ss.rigid.rotation_matrix(q[3:]))[:, 2]
 
     def error(sol):
-        return float(max(np.abs(sol.q[-1, :3] - b.q0[:3]).max(), np.abs(normal(sol.q[-1]) - normal(b.q0)).max()))
+        return float(
+            max(np.abs(sol.q[-1, :3] - b.q0[:3]).max(), np.abs(normal(sol.q[-1]) - normal(b.q0)).max())
+        )
 
     return Problem(b.system, b.q0, b.u0, b.t1, error, 200)
 
@@ -105,9 +107,11 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
         for name, case, t1 in (
             ("tippe-top", 1, 0.05), ("pendulum", 1, 1.0), ("painleve-rod", 1, 0.3),
             ("ball-in-cylinder", 1, 0.4), ("ball-in-hollow-sphere", 1, 0.3), ("rolling-ball", 1, 0.3),
-            ("bouncing-ball", 1, 0.4), ("bounce", 1, 0.3), ("falling-mass", 1, 0.1), ("block-on-belt", 1, 1.0),
+            ("bouncing-ball", 1, 0.4), ("bounce", 1, 0.3), ("falling-mass", 1, 0.1),
+            ("block-on-belt", 1, 1.0),
             ("sliding-mass", 1, 0.4), ("impact-oscillator", 1, 0.12), ("woodpecker", 1, 0.02),
-            ("sliding-cube", 1, 0.2), ("incline", 1, 1.0), ("guided-hopper", 1, 0.01), ("slider-crank", 1, 2e-4),
+            ("sliding-cube", 1, 0.2), ("incline", 1, 1.0), ("guided-hopper", 1, 0.01),
+            ("slider-crank", 1, 2e-4),
         )
     },
 }  # fmt: skip
@@ -136,7 +140,9 @@ def judge(steps: Any, errors: Any, order: float, floor: float = FLOOR) -> Verdic
 
 def measure(problem: Problem, method: Any, which: slice = ALL) -> Verdict:
     def run(n):
-        return ss.simulate(problem.system, method, problem.q0, problem.u0, t1=problem.t1, dt=problem.t1 / n, progress=False)
+        return ss.simulate(
+            problem.system, method, problem.q0, problem.u0, t1=problem.t1, dt=problem.t1 / n, progress=False
+        )
 
     steps = problem.steps[which]
     return judge(steps, [problem.error(run(n)) for n in steps], method.order)

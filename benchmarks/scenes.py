@@ -3,17 +3,18 @@
     .venv/bin/python benchmarks/scenes.py [models] [trajectories] [shapes] [box] [waiting]
                                           [pairs] [stacks] [fast] [edge] [stairs] [domino] [--folder FOLDER]
 
-models        M and h of MJCF and URDF files, at random states: gymnasium's, and those of dm_control and pybullet_data where
-              they are installed or lie unpacked in FOLDER
+models        M and h of MJCF and URDF files, at random states: gymnasium's, and those of dm_control and
+              pybullet_data where they are installed or lie unpacked in FOLDER
 trajectories  smooth motion against MuJoCo's Runge-Kutta method of order four at 5e-5
-shapes        gaps of every shape on planes against mj_geomDistance, penetration against brute force, derivatives against
-              differences
+shapes        gaps of every shape on planes against mj_geomDistance, penetration against brute force,
+              derivatives against differences
 box           a box thrown on a floor, with tolerances and with fixed steps, and for a minute
 waiting       first results: a chain of fifty joints, a box, an ant, ten boxes on each other
-pairs         gaps of shapes on each other against mj_geomDistance, penetration and surfaces against brute force,
-              derivatives against differences; controls that must be seen
+pairs         gaps of shapes on each other against mj_geomDistance, penetration and surfaces against brute
+              force, derivatives against differences; controls that must be seen
 stacks        ten boxes for ten seconds
-fast          a ball, a box, a capsule and a hull at a wall of 1 mm, and past its edge; random ways in one step
+fast          a ball, a box, a capsule and a hull at a wall of 1 mm, and past its edge; random ways in one
+              step
 edge          a ball that leaves a table
 stairs        a box down stairs, with tolerances
 domino        twenty dominoes: speed of the wave with dt, and listed in another order
@@ -42,16 +43,20 @@ def folder_of(package: str, extra: Path | None) -> Path | None:
 
 
 def files(extra: Path | None) -> list[Path]:
-    gymnasium, control, bullet = (folder_of(name, extra) for name in ("gymnasium", "dm_control", "pybullet_data"))
+    gymnasium, control, bullet = (
+        folder_of(name, extra) for name in ("gymnasium", "dm_control", "pybullet_data")
+    )
     out = sorted((gymnasium / "envs/mujoco/assets").glob("*.xml")) if gymnasium else []
     out += [control / "suite" / f"{name}.xml" for name in SUITE] if control else []
     return out + (sorted(bullet.rglob("*.urdf")) if bullet else [])
 
 
 def compared(path: Path, states: int = 3, seed: int = 0) -> tuple[float, float, list[str]] | None:
-    """Largest relative deviations of M and h, and what was left out; None where MuJoCo itself does not load the file.
+    """Largest relative deviations of M and h, and what was left out;
+    None where MuJoCo itself does not load the file.
 
-    h is measured beside the terms that it is the sum of, as far as MuJoCo shows them, and the weight at the size of M.
+    h is measured beside the terms that it is the sum of, as far as MuJoCo shows them, and the weight at the
+    size of M.
     """
     import jax
     import jax.numpy as jnp
@@ -69,7 +74,8 @@ def compared(path: Path, states: int = 3, seed: int = 0) -> tuple[float, float, 
     assert np.allclose(q0, model.qpos0, rtol=0, atol=1e-15), path
     if not model.nv:
         return 0.0, 0.0, scene.ignored
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)  # contacts and limits are no part of h
+    # contacts and limits are no part of h
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     data, random = mujoco.MjData(model), np.random.default_rng(seed)
     both = jax.jit(lambda q, u: (system.M(0.0, q), system.h(0.0, q, u)))
     worst = np.zeros(2)
@@ -80,7 +86,9 @@ def compared(path: Path, states: int = 3, seed: int = 0) -> tuple[float, float, 
         mujoco.mj_forward(model, data)
         M = full_M(model, data)
         h = data.qfrc_passive + data.qfrc_actuator - data.qfrc_bias
-        own_M, own_h = (np.asarray(x) for x in both(jnp.asarray(data.qpos.copy()), jnp.asarray(data.qvel.copy())))
+        own_M, own_h = (
+            np.asarray(x) for x in both(jnp.asarray(data.qpos.copy()), jnp.asarray(data.qvel.copy()))
+        )
         terms = np.abs(data.qfrc_passive) + np.abs(data.qfrc_bias)
         weight = np.sqrt(np.diag(M) * model.body_mass.sum()) * 9.81  # a centre of mass that far away
         size = max(terms.max(), weight.max() if np.any(model.opt.gravity) else 0.0)
@@ -133,7 +141,9 @@ def trajectory(path: Path, duration: float = 0.25, reference_dt: float = 5e-5) -
 
     model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.timestep, model.opt.integrator = reference_dt, int(mujoco.mjtIntegrator.mjINT_RK4)
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT) | int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT) | int(
+        mujoco.mjtDisableBit.mjDSBL_ACTUATION
+    )
     model.dof_damping[:] = 0.0
     data, random = mujoco.MjData(model), np.random.default_rng(1)
     data.qvel[:] = 2.0 * random.standard_normal(model.nv)
@@ -210,11 +220,14 @@ def gaps(name: str, poses: int = 1000, seed: int = 0) -> float:
         f'<body><freejoint/><geom name="g" {geom}/></body></worldbody></mujoco>'
     )
     data = mujoco.MjData(model)
-    if name == "hull":  # MuJoCo moves a mesh to its own centre and axes, and rounds it to single precision there
-        shape = Hull(model.mesh_vert.astype(float), at=model.geom_pos[1].copy(), rotation=model.geom_quat[1].copy())
+    # MuJoCo moves a mesh to its own centre and axes, and rounds it to single precision there
+    if name == "hull":
+        shape = Hull(
+            model.mesh_vert.astype(float), at=model.geom_pos[1].copy(), rotation=model.geom_quat[1].copy()
+        )
     scene = Scene(
-        Body("body", shape, mass=1.0, inertia=(1.0, 1.0, 1.0)), Body("plane", Plane(normal, at=foot), fixed=True),
-        Contact("body", "plane"),
+        Body("body", shape, mass=1.0, inertia=(1.0, 1.0, 1.0)),
+        Body("plane", Plane(normal, at=foot), fixed=True), Contact("body", "plane"),
     )  # fmt: skip
     system, _, _ = scene.compile()
     smallest = jax.jit(lambda q: jnp.min(system.g_N(0.0, q)))
@@ -223,7 +236,10 @@ def gaps(name: str, poses: int = 1000, seed: int = 0) -> float:
     normal = size.reshape(3, 3)[:, 2]  # as MuJoCo has rounded it
     for _ in range(poses):
         q = np.concatenate(
-            [foot + random.uniform(0.7, 2.0) * normal + 0.3 * random.standard_normal(3), random_rotation(random)]
+            [
+                foot + random.uniform(0.7, 2.0) * normal + 0.3 * random.standard_normal(3),
+                random_rotation(random),
+            ]
         )
         data.qpos[:] = q
         mujoco.mj_kinematics(model, data)
@@ -243,7 +259,9 @@ def depth(name: str, poses: int = 200, seed: int = 1) -> float:
     shape, _, _ = shapes_on_planes()[name]
     random = np.random.default_rng(seed)
     system, _, _ = Scene(
-        Body("body", shape, mass=1.0, inertia=(1.0, 1.0, 1.0)), Body("plane", Plane(), fixed=True), Contact("body", "plane")
+        Body("body", shape, mass=1.0, inertia=(1.0, 1.0, 1.0)),
+        Body("plane", Plane(), fixed=True),
+        Contact("body", "plane"),
     ).compile()
     smallest = jax.jit(lambda q: jnp.min(system.g_N(0.0, q)))
     from stickslip.rigid import rotation_matrix
@@ -291,7 +309,9 @@ def lowest_point(shape, down: np.ndarray, random) -> float:
 
 
 def derivatives(name: str, poses: int = 20, seed: int = 2) -> tuple[float, float]:
-    """First and second derivatives of gaps against central differences, without slots that change their point there."""
+    """First and second derivatives of gaps against central differences,
+    without slots that change their point there.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -300,7 +320,9 @@ def derivatives(name: str, poses: int = 20, seed: int = 2) -> tuple[float, float
     shape, _, _ = shapes_on_planes()[name]
     random = np.random.default_rng(seed)
     system, _, _ = Scene(
-        Body("body", shape, mass=1.0, inertia=(1.0, 1.0, 1.0)), Body("plane", Plane(), fixed=True), Contact("body", "plane")
+        Body("body", shape, mass=1.0, inertia=(1.0, 1.0, 1.0)),
+        Body("plane", Plane(), fixed=True),
+        Contact("body", "plane"),
     ).compile()
     first = jax.jit(jax.jacfwd(lambda q: system.g_N(0.0, q)))
     second = jax.jit(jax.jacfwd(jax.jacfwd(lambda q: system.g_N(0.0, q))))
@@ -323,7 +345,10 @@ def shapes(extra: Path | None) -> bool:
     for name in shapes_on_planes():
         off, inside, (first, second) = gaps(name), depth(name), derivatives(name)
         good &= off <= 1e-10 and inside <= 1e-10 and first <= 1e-7 and second <= 1e-6
-        print(f"{name:10s} mj_geomDistance {off:.1e}  brute force {inside:.1e}  derivatives {first:.1e} {second:.1e}")
+        print(
+            f"{name:10s} mj_geomDistance {off:.1e}  brute force {inside:.1e}  derivatives {first:.1e} "
+            f"{second:.1e}"
+        )
     return good
 
 
@@ -358,11 +383,17 @@ def box(extra: Path | None) -> bool:
     energy = sol.energy()
     rise = float(np.diff(energy).max() / energy[0])
     good = lowest >= -1e-7 and rise <= 1e-7 and np.isfinite(q).all()
-    print(f"tolerances 1e-8: lowest corner {lowest:.1e}, largest rise of energy {rise:.1e}, {len(sol.events)} events")
+    print(
+        f"tolerances 1e-8: lowest corner {lowest:.1e}, largest rise of energy {rise:.1e}, {len(sol.events)} "
+        "events"
+    )
     for dt in (4e-3, 2e-3, 1e-3, 5e-4):
         sol = thrown().simulate(ss.Rattle(), t1=3.0, dt=dt)
         energy = sol.energy()
-        print(f"dt {dt:.0e}: lowest corner {corners_below(sol):.1e}, rise of energy {np.diff(energy).max() / energy[0]:.1e}")
+        print(
+            f"dt {dt:.0e}: lowest corner {corners_below(sol):.1e}, rise of energy "
+            f"{np.diff(energy).max() / energy[0]:.1e}"
+        )
     sol = thrown().simulate(ss.Rattle(), t1=60.0, dt=2e-3)
     still = np.abs(sol.u).max(axis=1) < 1e-12
     since = sol.t[np.flatnonzero(~still)[-1] + 1] if not still.all() and still[-1] else np.nan
@@ -381,7 +412,8 @@ links, parent = [], "world"
 for i in range(50):
     at = (0, 0, -0.2) if i else (0, 0, 0)
     axis = (0, 1, 0) if i % 2 else (1, 0, 0)
-    links.append(Body(f"link {i}", Capsule(0.02, 0.2, at=(0, 0, -0.1)), parent=parent, at=at, joint=Hinge(axis=axis)))
+    rod = Capsule(0.02, 0.2, at=(0, 0, -0.1))
+    links.append(Body(f"link {i}", rod, parent=parent, at=at, joint=Hinge(axis=axis)))
     parent = f"link {i}"
 system, q, u = Scene(*links).compile()
 q, u = (jnp.asarray(np.random.default_rng(0).standard_normal(50)) for _ in range(2))
@@ -421,18 +453,28 @@ def ant():
     folder = folder_of("gymnasium", None)
     assert folder is not None, "gymnasium is not installed"
     scene = Scene.load(folder / "envs/mujoco/assets/ant.xml")
-    for i, angle in enumerate((1.0, -1.0, -1.0, 1.0), start=1):  # as gymnasium starts it: the file starts beyond its limits
+    # as gymnasium starts it: the file starts beyond its limits
+    for i, angle in enumerate((1.0, -1.0, -1.0, 1.0), start=1):
         scene = scene.replace(f"ankle_{i}", angle=angle)
     return scene.place("torso", on="ground", gap=0.05)
 
 
 def waiting(extra: Path | None) -> bool:
-    programs = {"chain of fifty joints": CHAIN, "box, RATTLE": BOX, "ant, RATTLE": ANT, "ten boxes, RATTLE": STACK}
+    programs = {
+        "chain of fifty joints": CHAIN,
+        "box, RATTLE": BOX,
+        "ant, RATTLE": ANT,
+        "ten boxes, RATTLE": STACK,
+    }
     for name, program in programs.items():
         with tempfile.TemporaryDirectory() as cold:
             surroundings = {**os.environ, "XDG_CACHE_HOME": cold, "JAX_PLATFORMS": "cpu"}
             surroundings["PYTHONPATH"] = os.pathsep.join(
-                [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH", "")]
+                [
+                    str(Path(__file__).parent),
+                    str(Path(__file__).parents[1] / "src"),
+                    os.environ.get("PYTHONPATH", ""),
+                ]
             )
             out = subprocess.run(
                 [sys.executable, "-c", program], env=surroundings, capture_output=True, text=True, check=False
@@ -448,11 +490,20 @@ def meeting_parts():
     return {"pairs": meeting.pairs, **motion.PARTS}
 
 
-PARTS = {"models": models, "trajectories": trajectories, "shapes": shapes, "box": box, "waiting": waiting, **meeting_parts()}
+PARTS = {
+    "models": models,
+    "trajectories": trajectories,
+    "shapes": shapes,
+    "box": box,
+    "waiting": waiting,
+    **meeting_parts(),
+}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     parser.add_argument("--folder", type=Path, default=None, help="packages that lie unpacked there")
     given = parser.parse_args()

@@ -2,8 +2,8 @@
 
     taskset -c 0 .venv/bin/python benchmarks/spatial_friction.py [--plot docs/pictures/spatial_friction.png]
 
-Errors are the largest in q over t = 0 to 0.1, against three-stage Radau IIA with 1600 steps; times are those of compiled
-steps, the best of several runs, taken in turn.
+Errors are the largest in q over t = 0 to 0.1, against three-stage Radau IIA with 1600 steps; times are those
+of compiled steps, the best of several runs, taken in turn.
 """
 
 import argparse
@@ -36,7 +36,10 @@ def main(plot):
     reference = run(ss.RadauIIA(3), 1600).q[:: 1600 // COMMON]
     curves = {}
     cases = {
-        f"{label}, {friction}": (make(friction=friction), steps if friction == "stagewise" else (50, 200, 800, 3200))
+        f"{label}, {friction}": (
+            make(friction=friction),
+            steps if friction == "stagewise" else (50, 200, 800, 3200),
+        )
         for label, make, steps in (
             ("RATTLE", ss.Rattle, (50, 200, 800, 3200)),
             ("Lobatto 3", lambda **k: ss.LobattoIIIAB(3, **k), (50, 100, 200)),
@@ -48,7 +51,9 @@ def main(plot):
     cases["Moreau"] = ss.MoreauMidpoint(), (100, 1000, 10000)
     for name, (method, steps) in cases.items():
         curves[name] = np.array([measured(method, n, reference) for n in steps])
-        text = "  ".join(f"{n}: {e:.1e} in {1e3 * t:.1f} ms" for n, (e, t) in zip(steps, curves[name], strict=True))
+        text = "  ".join(
+            f"{n}: {e:.1e} in {1e3 * t:.1f} ms" for n, (e, t) in zip(steps, curves[name], strict=True)
+        )
         print(f"{name:24s} {text}", flush=True)
     moreau = curves["Moreau"][-1]
     for name in ("Radau 2, stagewise", "Lobatto 3, stagewise"):

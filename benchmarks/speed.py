@@ -3,8 +3,9 @@
     taskset -c 0 .venv/bin/python benchmarks/speed.py                          (one core)
     taskset -c 0 .venv/bin/python benchmarks/speed.py --against FOLDER [NAME ...]   (beside another checkout)
 
-Times are the best of several repetitions of 1000 steps; compile times are those of a fresh process without disk cache.
-Beside another checkout, each has a process and they take turns: ratios of medians, so that a busy moment hits both alike.
+Times are the best of several repetitions of 1000 steps; compile times are those of a fresh process without
+disk cache. Beside another checkout, each has a process and they take turns: ratios of medians, so that a busy
+moment hits both alike.
 """
 
 import os
@@ -97,7 +98,12 @@ for line in sys.stdin:
 
 def worker(folder):
     path = os.pathsep.join(str(Path(folder).resolve() / part) for part in ("src", "benchmarks"))
-    start = {"env": {**os.environ, "PYTHONPATH": path}, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    start = {
+        "env": {**os.environ, "PYTHONPATH": path},
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "text": True,
+    }
     return subprocess.Popen([sys.executable, "-c", WORKER], **start)
 
 
@@ -119,7 +125,10 @@ def against(folder, names):
             print("next", file=process.stdin, flush=True)
         here, there = (statistics.median(column) / STEPS * 1e6 for column in zip(*times, strict=True))
         ratios.append(here / there)
-        print(f"{name:15s} {key:18s} {here:7.2f} us a step here, {there:7.2f} there, ratio {here / there:.3f}", flush=True)
+        print(
+            f"{name:15s} {key:18s} {here:7.2f} us a step here, {there:7.2f} there, ratio {here / there:.3f}",
+            flush=True,
+        )
     print(f"geometric mean of all ratios {statistics.geometric_mean(ratios):.3f}, largest {max(ratios):.3f}")
 
 
@@ -133,7 +142,10 @@ def main():
     plain = naive.make(crank.system, crank.dt)
     plain(crank.q0, crank.u0, STEPS)
     ours, theirs = best(prepare(crank, method), lambda: plain(crank.q0, crank.u0, STEPS))
-    print(f"slider-crank, rattle: {ours:.1f} us a step, naive dense Newton {theirs:.1f}, ratio {ours / theirs:.3f}")
+    print(
+        f"slider-crank, rattle: {ours:.1f} us a step, naive dense Newton {theirs:.1f}, ratio "
+        f"{ours / theirs:.3f}"
+    )
     print("slider-crank, cost of a step over a RATTLE step, all interleaved:")
     names = [name for name in REGISTRY if name != "rattle"]
     rattle, *others = best(prepare(crank, method), *(prepare(crank, REGISTRY[name]()) for name in names))
@@ -144,7 +156,9 @@ def main():
         for key in ("moreau", "rattle", "radau2", "radau3", "lobatto3"):
             make = REGISTRY[key]
             first = first_run(b, make())
-            print(f"{name:15s} {key:15s} first run {first:5.2f} s, {best(prepare(b, make()))[0]:6.2f} us a step")
+            print(
+                f"{name:15s} {key:15s} first run {first:5.2f} s, {best(prepare(b, make()))[0]:6.2f} us a step"
+            )
 
 
 if __name__ == "__main__":

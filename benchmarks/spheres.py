@@ -1,6 +1,7 @@
 """Thousands of balls: what every figure asks, what comes out, and whether it is met.
 
-    .venv/bin/python benchmarks/spheres.py [settle] [column] [gas] [bed] [scaling] [fclib] [mixer] [methods] [resume]
+    .venv/bin/python benchmarks/spheres.py [settle] [column] [gas] [bed] [scaling] [fclib] [mixer] [methods]
+    [resume]
                                            [--fclib FOLDER] [--steps N] [--turn PART]
 
 settle   1000 balls settle in a box, beside MuJoCo's CG on the same scene in the same run; two minutes
@@ -14,8 +15,8 @@ gpu      100,000 and 1,000,000 balls on the device of JAX; only when asked for
 methods  RATTLE and linearised gaps beside Moreau's rule: overlaps, orders, balances, time; three minutes
 resume   a run killed at a random moment and resumed, two runs with the same seed
 
-Exit code 1 if one is missed. Loops are compiled before the clock runs. Times depend on who else uses the machine: they
-are compared within one run, a block of steps of each in turn.
+Exit code 1 if one is missed. Loops are compiled before the clock runs. Times depend on who else uses the
+machine: they are compared within one run, a block of steps of each in turn.
 """
 
 import argparse
@@ -69,14 +70,18 @@ def at_least(what, value, bound):
     judge(what, f"{value:.3g}", f">= {bound:g}", value >= bound)
 
 
-# -- settling ----------------------------------------------------------------------------------------------------------
+# -- settling
+# ----------------------------------------------------------------------------------------------------
 
 
 def pile(n, seed=0, across=10):
     """Balls of 10 % different radii, loosely above the floor of a box, and the size of the box."""
     rng = np.random.default_rng(seed)
     k, pitch = np.arange(n), 2.3 * R
-    x = np.stack([(k % across + 0.5) * pitch, (k // across % across + 0.5) * pitch, (k // across**2 + 0.5) * 3 * R], axis=1)
+    x = np.stack(
+        [(k % across + 0.5) * pitch, (k // across % across + 0.5) * pitch, (k // across**2 + 0.5) * 3 * R],
+        axis=1,
+    )
     x += rng.uniform(-1, 1, x.shape) * np.array([0.04, 0.04, 0.3]) * R
     side, high = across * pitch, 1.2 * x[:, 2].max() + 1.0
     balls = Balls(x, R * rng.uniform(0.9, 1.1, n), density=2500.0)
@@ -91,7 +96,9 @@ def measured(step, state, count, damping=1.0):
         state, outcome = step(state, state.step * DT, DT, 1e-6)
         spent = 1e3 * (time.perf_counter() - began)
         v2 = (state.rows[:n, :3] ** 2).sum(1)
-        out.append((spent, outcome.residual, outcome.contacts, (v2 / state.rows[:n, 6]).sum(), np.sqrt(v2.max())))
+        out.append(
+            (spent, outcome.residual, outcome.contacts, (v2 / state.rows[:n, 6]).sum(), np.sqrt(v2.max()))
+        )
         state.rows[:n, :6] *= damping
     return np.array(out), state
 
@@ -105,20 +112,25 @@ class MuJoCo:
         start = system.start()
         text = lambda numbers: " ".join(map(str, numbers))
         walls = "".join(
-            f'<geom type="plane" size="0 0 1" pos="{text(w.point)}" zaxis="{text(w.normal)}"/>' for w in system.walls.walls
+            f'<geom type="plane" size="0 0 1" pos="{text(w.point)}" zaxis="{text(w.normal)}"/>'
+            for w in system.walls.walls
         )
         balls = "".join(
             f'<body pos="{text(x)}"><freejoint/><geom type="sphere" size="{r}" density="2500"/></body>'
             for x, r in zip(start.x, system.radius, strict=True)
         )
         self.model = mujoco.MjModel.from_xml_string(
-            f'<mujoco><option timestep="{DT}" solver="CG" cone="elliptic" gravity="0 0 {-G}"/><size memory="1G"/>'
-            f'<default><geom condim="3" friction="0.5 0 0"/></default><worldbody>{walls}{balls}</worldbody></mujoco>'
+            f'<mujoco><option timestep="{DT}" solver="CG" cone="elliptic" gravity="0 0 {-G}"/><size '
+            'memory="1G"/>'
+            '<default><geom condim="3" friction="0.5 0 '
+            f'0"/></default><worldbody>{walls}{balls}</worldbody></mujoco>'
         )
         self.data, self.step, o = mujoco.MjData(self.model), mujoco.mj_step, self.model.opt
         self.options = (
-            f"MuJoCo {mujoco.__version__}: CG, elliptic cones, condim 3, at most {o.iterations} iterations, tolerance"
-            f" {o.tolerance:g}, ls_iterations {o.ls_iterations}, noslip {o.noslip_iterations}, default solref and solimp,"
+            f"MuJoCo {mujoco.__version__}: CG, elliptic cones, condim 3, at most {o.iterations} iterations, "
+            "tolerance"
+            f" {o.tolerance:g}, ls_iterations {o.ls_iterations}, noslip {o.noslip_iterations}, default "
+            "solref and solimp,"
             " semi-implicit Euler"
         )
 
@@ -138,7 +150,9 @@ class MuJoCo:
 
 
 def beside(step, state, other, steps, block=20):
-    """Both, a block of steps each in turn, so that whoever else uses the machine disturbs both: ours, MuJoCo's ms, state."""
+    """Both, a block of steps each in turn, so that whoever else uses the machine disturbs both:
+    ours, MuJoCo's ms, state.
+    """
     own, theirs = [], []
     for first in range(0, steps, block):
         count = min(block, steps - first)
@@ -155,22 +169,40 @@ def settle(options):
     print(f"  {other.options}")
     own, theirs, state = beside(step, state, other, steps)
     ms, residual, contacts, kinetic, fastest = own.T
-    print(f"  after {steps} steps: {contacts[-1]:.0f} contacts, MuJoCo {other.data.ncon}; largest speed", end=" ")
-    print(f"{fastest[-1]:.1e} m/s, MuJoCo {other.fastest:.1e}: without rolling friction some balls roll to and fro for ever")
+    print(
+        f"  after {steps} steps: {contacts[-1]:.0f} contacts, MuJoCo {other.data.ncon}; largest speed",
+        end=" ",
+    )
+    print(
+        f"{fastest[-1]:.1e} m/s, MuJoCo {other.fastest:.1e}: without rolling friction some balls roll to and "
+        "fro for ever"
+    )
     # Impact: until half of the largest kinetic energy is gone.
     number = np.arange(steps)
     half = int(np.argmax((number > kinetic.argmax()) & (kinetic < 0.5 * kinetic.max())))
     impact, jamming = (number < half) & (contacts > 0), number >= half
     for name, part in (("impact", impact), ("jamming and after", jamming)):
         r = residual[part]
-        print(f"  {name}: {part.sum()} steps, ours {ms[part].mean():.2f} ms, MuJoCo {theirs[part].mean():.2f} ms; ", end="")
-        print(f"residual median {np.median(r):.1e}, largest {r.max():.1e}, <= 1e-6 in {100 * (r <= 1e-6).mean():.0f} %")
+        print(
+            f"  {name}: {part.sum()} steps, ours {ms[part].mean():.2f} ms, MuJoCo {theirs[part].mean():.2f} "
+            "ms; ",
+            end="",
+        )
+        print(
+            f"residual median {np.median(r):.1e}, largest {r.max():.1e}, <= 1e-6 in "
+            f"{100 * (r <= 1e-6).mean():.0f} %"
+        )
     for count in (400, steps):
-        at_most(f"{count} steps: mean time of a step over MuJoCo's", ms[:count].mean() / theirs[:count].mean(), 1.0)
+        at_most(
+            f"{count} steps: mean time of a step over MuJoCo's",
+            ms[:count].mean() / theirs[:count].mean(),
+            1.0,
+        )
     at_least("impact: share of steps with a residual <= 1e-6", (residual[impact] <= 1e-6).mean(), 0.8)
     at_most("jamming, to step 400: median residual", np.median(residual[half:400]), 1e-2)
     at_most("jamming and after: largest residual", residual[half:].max(), 3e-2)
-    # Rest, for both: velocities are damped by a tenth in each step, then left alone. Some balls lie in shallow troughs.
+    # Rest, for both: velocities are damped by a tenth in each step, then left alone. Some balls lie in
+    # shallow troughs.
     other.measured(1000, 0.9)
     damped = 0
     while damped < 6000 and (own[-1, 4] > 1e-5 or not damped):
@@ -178,13 +210,17 @@ def settle(options):
         damped += 500
     own, theirs, _ = beside(step, state, other, 200)
     ms, residual, _, _, fastest = own.T
-    print(f"  rest, 200 steps after {damped} damped ones: ours {ms.mean():.2f} ms, MuJoCo {theirs.mean():.2f} ms")
+    print(
+        f"  rest, 200 steps after {damped} damped ones: ours {ms.mean():.2f} ms, MuJoCo {theirs.mean():.2f} "
+        "ms"
+    )
     at_most("rest: largest speed, in m/s", fastest.max(), 1e-4)
     at_most("rest: mean time of a step over MuJoCo's", ms.mean() / theirs.mean(), 0.45)
     at_most("rest: largest residual", residual.max(), 1e-6)
 
 
-# -- closed forms and balances -----------------------------------------------------------------------------------------
+# -- closed forms and balances
+# ----------------------------------------------------------------------------------------------------
 
 
 def column(options):
@@ -218,7 +254,9 @@ def gas(options):
         size, arm = (m * np.abs(sol.velocity[0])).sum(), np.abs(sol.position[0]).max()
         at_most("change of momentum over sum of |m v|", np.abs(p[1] - p[0]).max() / size, 1e-9)
         at_most(
-            "change of angular momentum over sum of |m v| times the radius", np.abs(L[1] - L[0]).max() / (size * arm), 1e-9
+            "change of angular momentum over sum of |m v| times the radius",
+            np.abs(L[1] - L[0]).max() / (size * arm),
+            1e-9,
         )
         energy = sol.energy()
         at_most("largest rise of energy in a step over the energy", np.diff(energy).max() / energy[0], 1e-12)
@@ -232,16 +270,27 @@ def bed(options):
         sol = system.simulate(t1=6.0, dt=DT, save_every=100)
         last = sol.stats.wall_percussion[-20:].sum(0)
         down = -last[:, 2].sum() / (20 * DT)
-        clear, x = 2.2 * R, sol.position[-1]  # one diameter from every boundary; the surface without the few that lie on top
+        # one diameter from every boundary; the surface without the few that lie on top
+        clear, x = 2.2 * R, sol.position[-1]
         side, top = system.walls.walls[1].point[0], np.sort(x[:, 2])[-len(x) // 50]
         found.append(sol.packing_fraction(-1, (clear,) * 3, (side - clear, side - clear, top - clear)))
         print(f"  seed {seed}: {sol.summary()}")
-        at_most("vertical force of floor and walls over the weight, less 1", abs(down / (system.mass.sum() * G) - 1.0), 1e-3)
-        judge("packing fraction away from boundaries", f"{found[-1]:.4f}", "0.55 to 0.64", 0.55 <= found[-1] <= 0.64)
+        at_most(
+            "vertical force of floor and walls over the weight, less 1",
+            abs(down / (system.mass.sum() * G) - 1.0),
+            1e-3,
+        )
+        judge(
+            "packing fraction away from boundaries",
+            f"{found[-1]:.4f}",
+            "0.55 to 0.64",
+            0.55 <= found[-1] <= 0.64,
+        )
     at_most("packing fractions of two seeds, relative difference", abs(found[0] / found[1] - 1.0), 0.02)
 
 
-# -- cost --------------------------------------------------------------------------------------------------------------
+# -- cost
+# ----------------------------------------------------------------------------------------------------
 
 
 def scaling(options):
@@ -260,14 +309,19 @@ def scaling(options):
             spent.append(time.perf_counter() - began)
         costs.append(np.median(spent))
         print(
-            f"  {n:6d} balls, {outcome.contacts:6d} contacts, {outcome.sweeps} sweeps: {1e3 * costs[-1]:8.2f} ms a step",
+            f"  {n:6d} balls, {outcome.contacts:6d} contacts, {outcome.sweeps} sweeps: "
+            f"{1e3 * costs[-1]:8.2f} ms a step",
             flush=True,
         )
-    at_most("exponent of cost over bodies, 1000 to 50,000", np.polyfit(np.log(sizes), np.log(costs), 1)[0], 1.15)
+    at_most(
+        "exponent of cost over bodies, 1000 to 50,000", np.polyfit(np.log(sizes), np.log(costs), 1)[0], 1.15
+    )
 
 
 def gpu(options):
-    """A whole step of 100,000 balls on the device of JAX, sums as they come and in a fixed order; a million in memory."""
+    """A whole step of 100,000 balls on the device of JAX,
+    sums as they come and in a fixed order; a million in memory.
+    """
     import jax
 
     device = jax.devices()[0]
@@ -281,18 +335,31 @@ def gpu(options):
             spent, residual, contacts, state, compiling = runs[0]
             words = "sums in a fixed order" if deterministic else "sums as they come"
             print(f"  {n} balls, {words}: {contacts[-1]} contacts, compiling {compiling:.1f} s, ", end="")
-            print(f"residual of the last steps {np.median(residual[-20:]):.1e}, median step {np.median(spent[-20:]):.1f} ms")
+            print(
+                f"residual of the last steps {np.median(residual[-20:]):.1e}, median step "
+                f"{np.median(spent[-20:]):.1f} ms"
+            )
             used = (device.memory_stats() or {}).get("peak_bytes_in_use", 0) / 2**30
             if n == 100_000:
-                at_most("a whole step of 200 iterations, median of the last 20, in ms", np.median(spent[-20:]), 60.0)
+                at_most(
+                    "a whole step of 200 iterations, median of the last 20, in ms",
+                    np.median(spent[-20:]),
+                    60.0,
+                )
             else:
                 judge(f"{n} balls: memory at most, in GiB", f"{used:.1f}", "fits", True)
             if len(runs) == 2:
                 equal = all(
-                    np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(state[1:4], runs[1][3][1:4], strict=True)
+                    np.array_equal(np.asarray(a), np.asarray(b))
+                    for a, b in zip(state[1:4], runs[1][3][1:4], strict=True)
                 )
                 if deterministic:
-                    judge("two runs in a fixed order, bit for bit", "equal" if equal else "differ", "equal", equal)
+                    judge(
+                        "two runs in a fixed order, bit for bit",
+                        "equal" if equal else "differ",
+                        "equal",
+                        equal,
+                    )
                 else:
                     print(f"  two runs with sums as they come {'are equal' if equal else 'differ'}")
 
@@ -311,7 +378,8 @@ def device_run(system, solver, steps):
     return spent, residual, contacts.astype(int), state, compiling
 
 
-# -- problems of others ------------------------------------------------------------------------------------------------
+# -- problems of others
+# ----------------------------------------------------------------------------------------------------
 
 
 def matrix(group):
@@ -340,7 +408,11 @@ def problem_of(path):
         M, H = matrix(whole["M"]).tocsc(), matrix(whole["H"])
         factors, vectors = splu(M), whole["vectors"]
         W = H.T @ factors.solve(H.toarray())
-        return W, H.T @ factors.solve(vectors["f"][()].ravel()) + vectors["w"][()].ravel(), vectors["mu"][()].ravel()
+        return (
+            W,
+            H.T @ factors.solve(vectors["f"][()].ravel()) + vectors["w"][()].ravel(),
+            vectors["mu"][()].ravel(),
+        )
 
 
 def fclib(options):
@@ -365,7 +437,8 @@ def fclib(options):
             at_most("  velocities beside those of Siconos, over |q|", np.linalg.norm(u - v) / size, 1e-6)
 
 
-# -- the mixer ---------------------------------------------------------------------------------------------------------
+# -- the mixer
+# ----------------------------------------------------------------------------------------------------
 
 
 def mixed(mu, dt, options):
@@ -396,7 +469,10 @@ def mixer(options):
     size = sol.system.mass.sum() * G * sol.system.walls.walls[0].radius
     at_least("mean torque over the weight times the radius", abs(torque(sol)) / size, 1e-2)
     finer, spent = mixed(0.3, 5e-4, options)
-    print(f"  dt = 5e-4: {finer.summary()}; {spent:.0f} s; torques {torque(sol):.4g} and {torque(finer):.4g} N m")
+    print(
+        f"  dt = 5e-4: {finer.summary()}; {spent:.0f} s;"
+        f" torques {torque(sol):.4g} and {torque(finer):.4g} N m"
+    )
     at_most("mean torque beside that at dt/2", abs(torque(sol) / torque(finer) - 1.0), 0.05)
     smooth, _ = mixed(0.0, 1e-3, argparse.Namespace(turn=0.1 * options.turn))
     at_most("without friction: largest torque over the weight times the radius",
@@ -417,7 +493,8 @@ def slip_speed(sol, k):
     return np.linalg.norm(gamma - (gamma * c.normal).sum(1)[:, None] * c.normal, axis=1)
 
 
-# -- methods -----------------------------------------------------------------------------------------------------------
+# -- methods
+# ----------------------------------------------------------------------------------------------------
 
 
 def overlap(system, x):
@@ -480,7 +557,11 @@ def rolled(n, method, t1=0.5):
 
 def orders():
     printed = Rattle(linearisations=20, friction="printed")
-    tried = ("RATTLE", Rattle(linearisations=20)), ("RATTLE, printed", printed), ("linearised", LinearisedGaps())
+    tried = (
+        ("RATTLE", Rattle(linearisations=20)),
+        ("RATTLE, printed", printed),
+        ("linearised", LinearisedGaps()),
+    )
     sizes = np.array([50, 500, 5000])
     for name, method in tried:
         errors = np.array([slid(n, method) for n in sizes])
@@ -551,7 +632,8 @@ def methods(options):
     orders()
 
 
-# -- again, and after a kill -------------------------------------------------------------------------------------------
+# -- again, and after a kill
+# ----------------------------------------------------------------------------------------------------
 
 CHILD = """
 import sys
@@ -563,11 +645,13 @@ pile(300).simulate(t1=2.0, dt=DT, file={file!r}, chunk=25)
 
 def same(one, two):
     rows = all(
-        np.array_equal(getattr(one, f)[:], getattr(two, f)[:]) for f in ("t", "position", "rotation", "velocity", "spin")
+        np.array_equal(getattr(one, f)[:], getattr(two, f)[:])
+        for f in ("t", "position", "rotation", "velocity", "spin")
     )
     stats = all(np.array_equal(a, getattr(two.stats, name)) for name, a in vars(one.stats).items())
     return rows and stats and all(
-        np.array_equal(a, b) for k in range(len(one.t)) for a, b in zip(one.contacts[k], two.contacts[k], strict=True)
+        np.array_equal(a, b) for k in range(len(one.t)) for a,
+        b in zip(one.contacts[k], two.contacts[k], strict=True)
     )  # fmt: skip
 
 
@@ -575,7 +659,12 @@ def again(options):
     whole = pile(300).simulate(t1=2.0, dt=DT)
     equal = same(pile(300).simulate(t1=2.0, dt=DT), whole)
     judge("two runs with the same seed, bit for bit", "equal" if equal else "differ", "equal", equal)
-    judge("control: another seed", "differs", "differs", not same(pile(300, seed=1).simulate(t1=2.0, dt=DT), whole))
+    judge(
+        "control: another seed",
+        "differs",
+        "differs",
+        not same(pile(300, seed=1).simulate(t1=2.0, dt=DT), whole),
+    )
     for _ in range(3):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "run.zarr"
@@ -597,15 +686,19 @@ def again(options):
 
 
 COMMANDS = {
-    "settle": settle, "column": column, "gas": gas, "bed": bed, "scaling": scaling, "fclib": fclib, "mixer": mixer,
-    "methods": methods, "resume": again, "gpu": gpu,
+    "settle": settle, "column": column, "gas": gas, "bed": bed, "scaling": scaling, "fclib": fclib,
+    "mixer": mixer, "methods": methods, "resume": again, "gpu": gpu,
 }  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("figures", nargs="*", metavar="FIGURE", help=", ".join(COMMANDS))
-    parser.add_argument("--fclib", type=Path, default=os.environ.get("FCLIB"), help="folder with files of FCLIB")
+    parser.add_argument(
+        "--fclib", type=Path, default=os.environ.get("FCLIB"), help="folder with files of FCLIB"
+    )
     parser.add_argument("--steps", type=int, default=1500, help="of settling")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000], help="balls on a GPU")
     parser.add_argument("--device-steps", type=int, default=250, help="steps on a GPU")

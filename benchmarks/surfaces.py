@@ -1,4 +1,6 @@
-"""Balls on meshes and height fields, for `meeting.py`: against brute force over all triangles, and MuJoCo's contacts."""
+"""Balls on meshes and height fields, for `meeting.py`:
+against brute force over all triangles, and MuJoCo's contacts.
+"""
 
 import functools
 
@@ -42,11 +44,15 @@ def system_of(shape, radius: float = RADIUS):
     from stickslip.scene import Ball, Body, Contact, Scene
 
     ground = Body("ground", shape, fixed=True, at=AT, rotation=TURN)
-    return Scene(ground, Body("ball", Ball(radius), mass=1.0, at=(0, 0, 9)), Contact("ball", "ground")).compile()[0]
+    return Scene(
+        ground, Body("ball", Ball(radius), mass=1.0, at=(0, 0, 9)), Contact("ball", "ground")
+    ).compile()[0]
 
 
 def distance(x: np.ndarray, triangles: np.ndarray) -> float:
-    """From a point to the nearest of all triangles; negative where they enclose it, by the angle in which it sees them."""
+    """From a point to the nearest of all triangles; negative where they enclose it,
+    by the angle in which it sees them.
+    """
     corners = [triangles[:, k] for k in range(3)]
     n = np.cross(corners[1] - corners[0], corners[2] - corners[0])
     n /= np.linalg.norm(n, axis=1)[:, None]
@@ -60,13 +66,20 @@ def distance(x: np.ndarray, triangles: np.ndarray) -> float:
     a, b, c = (corner - x for corner in corners)
     A, B, C = (np.linalg.norm(side, axis=1) for side in (a, b, c))
     volume = np.einsum("ij,ij->i", a, np.cross(b, c))
-    angles = A * B * C + np.einsum("ij,ij->i", a, b) * C + np.einsum("ij,ij->i", b, c) * A + np.einsum("ij,ij->i", c, a) * B
+    angles = (
+        A * B * C
+        + np.einsum("ij,ij->i", a, b) * C
+        + np.einsum("ij,ij->i", b, c) * A
+        + np.einsum("ij,ij->i", c, a) * B
+    )
     inside = np.arctan2(volume, angles).sum() / (2.0 * np.pi) > 0.5
     return float(-best.min() if inside else best.min())
 
 
 def gaps(name: str, poses: int = 1000, seed: int = 0, wrong: float = 0.0) -> tuple[float, float, int]:
-    """Largest deviation from brute force of balls whose centre is outside, and inside; how many are inside."""
+    """Largest deviation from brute force of balls whose centre is outside, and inside;
+    how many are inside.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -90,7 +103,10 @@ def gaps(name: str, poses: int = 1000, seed: int = 0, wrong: float = 0.0) -> tup
 
 
 def against_mujoco(poses: int = 300, seed: int = 5, turned: bool = False) -> float:
-    """Hills against the distances of MuJoCo's contacts, the same surface. ``turned``, a control: the other diagonals."""
+    """Hills against the distances of MuJoCo's contacts, the same surface.
+
+    ``turned``, a control: the other diagonals.
+    """
     import jax
     import jax.numpy as jnp
     import mujoco
@@ -100,10 +116,15 @@ def against_mujoco(poses: int = 300, seed: int = 5, turned: bool = False) -> flo
     height = np.ptp(HILLS)
     # a file lists rows from the top of the picture
     rows = " ".join(f"{x:.17g}" for x in ((HILLS - HILLS.min()) / height)[::-1].ravel())
-    shape = f'<hfield name="h" nrow="6" ncol="5" size="{SIZE[0] / 2} {SIZE[1] / 2} {height} {DEPTH}" elevation="{rows}"/>'
+    shape = (
+        f'<hfield name="h" nrow="6" ncol="5" size="{SIZE[0] / 2} {SIZE[1] / 2} {height} {DEPTH}" '
+        f'elevation="{rows}"/>'
+    )
     model = mujoco.MjModel.from_xml_string(
-        f'<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"/><asset>{shape}</asset><worldbody><geom type="hfield"'
-        f' hfield="h" margin="3"/><body><freejoint/><geom size="{RADIUS}" margin="3"/></body></worldbody></mujoco>'
+        f'<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"/><asset>{shape}</asset><worldbody><geom '
+        'type="hfield"'
+        f' hfield="h" margin="3"/><body><freejoint/><geom size="{RADIUS}" '
+        'margin="3"/></body></worldbody></mujoco>'
     )
     data = mujoco.MjData(model)
     heights = model.hfield_data.reshape(6, 5).astype(float) * model.hfield_size[0, 2]  # in single precision
@@ -118,14 +139,17 @@ def against_mujoco(poses: int = 300, seed: int = 5, turned: bool = False) -> flo
         data.qpos[:] = [*x, 1.0, 0.0, 0.0, 0.0]
         mujoco.mj_forward(model, data)
         seen = np.array([-x[0] if turned else x[0], x[1], x[2], 1.0, 0.0, 0.0, 0.0])
-        off = max(off, abs(float(smallest(jnp.asarray(seen))) - min(contact.dist for contact in data.contact)))
+        off = max(
+            off, abs(float(smallest(jnp.asarray(seen))) - min(contact.dist for contact in data.contact))
+        )
     return off
 
 
 def derivatives(name: str, poses: int = 20, seed: int = 2, held: bool = False) -> tuple[float, float]:
     """First and second derivatives against central differences, of slots that keep what they hold.
 
-    ``held``, a control: derivatives that take rotations of the ball's body, which carries it off its centre, as given.
+    ``held``, a control: derivatives that take rotations of the ball's body, which carries it off its centre,
+    as given.
     """
     import jax
     import jax.numpy as jnp
@@ -152,7 +176,11 @@ def derivatives(name: str, poses: int = 20, seed: int = 2, held: bool = False) -
         at = [np.asarray(plain(q + k * h * along)) for k in (-1, 0, 1)]
         rates = [np.asarray(slope(q + k * h * along, along)) for k in (-1, 0, 1)]
         second = np.asarray(curvature(q, along))
-        kept = (np.abs(at[2] - 2 * at[1] + at[0]) < 1e-6) & (np.abs(rates[2] - rates[0]) < 1e-2) & (rates[1] != 0.0)
+        kept = (
+            (np.abs(at[2] - 2 * at[1] + at[0]) < 1e-6)
+            & (np.abs(rates[2] - rates[0]) < 1e-2)
+            & (rates[1] != 0.0)
+        )
         if at[1].min() < -0.9 * RADIUS:
             continue
         worst[0] = max(worst[0], np.abs(rates[1] - (at[2] - at[0]) / (2 * h))[kept].max(initial=0.0))
@@ -166,8 +194,12 @@ def pairs(poses: int) -> bool:
     for name in kinds():
         off, inside, count = gaps(name, poses)
         good &= judged(f"ball-{name:14s} g against all triangles, {poses} poses", off, 1e-10)
-        good &= judged(f"ball-{name:14s} penetration against them, centre inside, {count} poses", inside, 1e-10)
+        good &= judged(
+            f"ball-{name:14s} penetration against them, centre inside, {count} poses", inside, 1e-10
+        )
         slope, curvature = derivatives(name)
         good &= judged(f"ball-{name:14s} first derivatives against differences", slope, 1e-6)
         good &= judged(f"ball-{name:14s} second derivatives against differences", curvature, 1e-5)
-    return good & judged("ball-hills          g against the distances of MuJoCo's contacts", against_mujoco(), 1e-10)
+    return good & judged(
+        "ball-hills          g against the distances of MuJoCo's contacts", against_mujoco(), 1e-10
+    )

@@ -27,7 +27,9 @@ def main():
     for name in dict.fromkeys(name for name, _ in old):
         keys = [key for key in both if key[0] == name]
         a, b = (sum(survey[key] for key in keys) for survey in (old, new))
-        print(f"{name:22s} {a:8.2f} -> {b:8.2f}, ratio {b / a if a else float('nan'):.3f}, {len(keys)} methods")
+        print(
+            f"{name:22s} {a:8.2f} -> {b:8.2f}, ratio {b / a if a else float('nan'):.3f}, {len(keys)} methods"
+        )
     a, b = (sum(survey[key] for key in both) for survey in (old, new))
     print(f"{'all':22s} {a:8.2f} -> {b:8.2f}, ratio {b / a:.3f}")
     print("works no more:", sorted(old.keys() - new.keys()), "works now:", sorted(new.keys() - old.keys()))

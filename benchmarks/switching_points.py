@@ -1,4 +1,5 @@
-"""S4 Figs. 12(e), 12(f), 14: error against dt_max and against work, and the work Moreau's rule needs for the same error.
+"""S4 Figs. 12(e), 12(f), 14: error against dt_max and against work,
+and the work Moreau's rule needs for the same error.
 
 .venv/bin/python benchmarks/switching_points.py [--plot build/switching_points.png]
 """
@@ -35,7 +36,10 @@ def main(plot):
         sols = [run("impact-oscillator", method, stepsize=ss.SwitchingPoints(dt**p, dt)) for dt in dts]
         errors = [np.abs(s.q[:, 0] - exact(s.t)).max() for s in sols]
         curves["impact oscillator", p] = dts, errors, [int(s.stats.attempts) for s in sols]
-        print(f"impact oscillator, order {p}: slope {slope(dts, errors):.2f}, errors {errors[-1]:.1e} to {errors[0]:.1e}")
+        print(
+            f"impact oscillator, order {p}: slope {slope(dts, errors):.2f}, errors {errors[-1]:.1e} to "
+            f"{errors[0]:.1e}"
+        )
     fine = run("woodpecker", ss.Extrapolation(6, fixed_order=True), stepsize=ss.SwitchingPoints(1e-10, 5e-5))
     phi_S = CubicHermiteSpline(fine.t, fine.q[:, 2], fine.u[:, 2])
 
@@ -48,14 +52,21 @@ def main(plot):
         sols = [run("woodpecker", method, stepsize=ss.SwitchingPoints(1e-10, dt)) for dt in dts]
         errors = [error(s) for s in sols]
         curves["woodpecker", p] = dts, errors, [work(s) for s in sols]
-        print(f"woodpecker, order {p}: slope {slope(dts, errors):.2f}, errors {errors[-1]:.1e} to {errors[0]:.1e}")
+        print(
+            f"woodpecker, order {p}: slope {slope(dts, errors):.2f}, errors {errors[-1]:.1e} to "
+            f"{errors[0]:.1e}"
+        )
     adjusted = run("woodpecker", ss.Extrapolation(6), stepsize=ss.SwitchingPoints(1e-8, 5e-3))
-    print(f"woodpecker, adjusted: error {error(adjusted):.1e}, work {work(adjusted)}, steps {len(adjusted.t) - 1}")
+    print(
+        f"woodpecker, adjusted: error {error(adjusted):.1e}, work {work(adjusted)}, steps "
+        f"{len(adjusted.t) - 1}"
+    )
     for dt in (5e-6, 1e-6, 2e-7):
         sol = run("woodpecker", ss.MoreauMidpoint(), dt=dt)
         times = work(sol) / work(adjusted)
         print(
-            f"woodpecker, Moreau, dt {dt:g}: error {error(sol):.1e}, work {work(sol)}, {times:.0f} times the adjusted run's"
+            f"woodpecker, Moreau, dt {dt:g}: error {error(sol):.1e}, work {work(sol)}, {times:.0f} times the "
+            "adjusted run's"
         )
     if plot is not None:
         from stickslip.plot import switching_points

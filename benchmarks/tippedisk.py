@@ -1,4 +1,5 @@
-"""The tippedisk as in S3 7.10: 5 s with RATTLE and two-stage Radau at dt = 1e-3 against Moreau at dt = 1e-5, in one run.
+"""The tippedisk as in S3 7.10: 5 s with RATTLE and two-stage Radau at dt = 1e-3 against Moreau at dt = 1e-5,
+in one run.
 
     taskset -c 0 .venv/bin/python benchmarks/tippedisk.py
 
@@ -16,7 +17,11 @@ ROUNDS = 4
 
 def main() -> None:
     b = ss.benchmarks.load("tippedisk")
-    runs = {"moreau": (ss.MoreauMidpoint(), 1e-5), "rattle": (ss.Rattle(), 1e-3), "radau2": (ss.RadauIIA(stages=2), 1e-3)}
+    runs = {
+        "moreau": (ss.MoreauMidpoint(), 1e-5),
+        "rattle": (ss.Rattle(), 1e-3),
+        "radau2": (ss.RadauIIA(stages=2), 1e-3),
+    }
     best = dict.fromkeys(runs, np.inf)
     rise = b.reference["plateau"] - float(b.q0[2])
     worst = {}
@@ -31,7 +36,8 @@ def main() -> None:
             worst[name] = max(abs(z[t] - v) for t, v in b.reference["z"].items()) / rise
     for name, (_, dt) in runs.items():
         print(
-            f"{name:8s} dt {dt:g}: {best[name]:.3f} s for 5 s, {best['moreau'] / best[name]:.1f} times as fast as moreau,"
+            f"{name:8s} dt {dt:g}: {best[name]:.3f} s for 5 s, {best['moreau'] / best[name]:.1f} times as "
+            "fast as moreau,"
             f" worst height error {100 * worst[name]:.2f} % of the rise"
         )
 

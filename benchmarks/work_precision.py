@@ -3,9 +3,9 @@
     taskset -c 0 .venv/bin/python benchmarks/work_precision.py [docs/pictures/work_precision.png]
 
 Errors in q in the norm S3 (4.56), h sum |e_n|_1, against the exact motion; with adjusted steps the sum
-runs over the steps with their own sizes. How well an impact is met by the grid is luck: of eight steps close to each other
-the worst counts. With tolerances the impact is located, and no luck is needed. Times are steps (rejected ones too) times the
-time of a compiled step.
+runs over the steps with their own sizes. How well an impact is met by the grid is luck: of eight steps close
+to each other the worst counts. With tolerances the impact is located, and no luck is needed. Times are steps
+(rejected ones too) times the time of a compiled step.
 """
 
 import sys
@@ -43,7 +43,9 @@ def seconds(case: int, method, **steps) -> float:
 
 
 def pace(case: int, method, coarse: dict, fine: dict) -> float:
-    """Seconds a step: the slope between a short and a long run, free of what `simulate` does around the steps."""
+    """Seconds a step: the slope between a short and a long run,
+    free of what `simulate` does around the steps.
+    """
     n, N = (_work(solved(case, method, **steps)) for steps in (coarse, fine))
     return (seconds(case, method, **fine) - seconds(case, method, **coarse)) / (N - n)
 
@@ -95,7 +97,9 @@ def main(file: str) -> None:
         for stages in (3, 5):
             sizes = [[located(10.0**-k)] for k in range(3, 13)]
             long = located(1e-8) | {"dt_max": T1 / 2**13}
-            found[f"Radau IIA, {stages} stages, events located"] = curve(case, ss.RadauIIA(stages), sizes, long)
+            found[f"Radau IIA, {stages} stages, events located"] = curve(
+                case, ss.RadauIIA(stages), sizes, long
+            )
         for name, rows in found.items():
             print(case, f"{name:30s}", "  ".join(f"{e:.1e} {1e3 * s:7.3f} ms" for e, s in rows))
     plot.work_precision_pair(curves[5], curves[6], file)

@@ -1,7 +1,8 @@
-"""The API page: every public name with its signature, defaults, fields and what they mean, read from the code itself.
+"""The API page: every public name with its signature, defaults, fields and what they mean,
+read from the code itself.
 
-`mkdocs build` calls it for lines "::: name" of api.md; `python docs/api.py` prints the page. What a field means stands
-behind it in the source, as a comment; `tests/test_docs.py` asks for one behind every field.
+`mkdocs build` calls it for lines "::: name" of api.md; `python docs/api.py` prints the page. What a field
+means stands behind it in the source, as a comment; `tests/test_docs.py` asks for one behind every field.
 """
 
 import dataclasses
@@ -71,7 +72,9 @@ def _module(name: str, module: types.ModuleType) -> str:
     parts += [
         _module(f"{name}.{key}", value)
         for key, value in vars(module).items()
-        if isinstance(value, types.ModuleType) and value.__name__.startswith(f"{module.__name__}.") and name == "ss.rigid"
+        if isinstance(value, types.ModuleType)
+        and value.__name__.startswith(f"{module.__name__}.")
+        and name == "ss.rigid"
     ]
     return "\n\n".join(parts)
 
@@ -127,10 +130,27 @@ def _members(cls: type) -> list[tuple[str, Any]]:
     for base in cls.__mro__:
         if base.__module__.startswith("stickslip"):
             for key, value in vars(base).items():
-                plain = isinstance(value, types.FunctionType | property | classmethod) or hasattr(value, "__wrapped__")
-                if plain and not key.startswith("_") and key not in found and inspect.getdoc(getattr(cls, key)):
+                plain = isinstance(value, types.FunctionType | property | classmethod) or hasattr(
+                    value, "__wrapped__"
+                )
+                if (
+                    plain
+                    and not key.startswith("_")
+                    and key not in found
+                    and inspect.getdoc(getattr(cls, key))
+                ):
                     found[key] = value
-    shown = ("System", "LagrangianSystem", "Solution", "Events", "Stats", "Convergence", "Method", "Solver", "FrictionLaw")
+    shown = (
+        "System",
+        "LagrangianSystem",
+        "Solution",
+        "Events",
+        "Stats",
+        "Convergence",
+        "Method",
+        "Solver",
+        "FrictionLaw",
+    )
     return list(found.items()) if cls.__name__ in shown else []
 
 
@@ -170,22 +190,28 @@ def described(cls: type) -> list[tuple[str, str, str]]:
 
 
 def _comments(cls: type) -> dict[str, str]:
-    """What stands behind the fields of a class, by name."""
+    """What stands behind the fields of a class, or above them, by name."""
     try:
         source = textwrap.dedent(inspect.getsource(cls))
     except (OSError, TypeError):
         return {}
     found: dict[str, str] = {}
-    name, depth = "", 0
+    name, depth, above = "", 0, ""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.OP:
             depth += (token.string in "([{") - (token.string in ")]}")
         if token.type == tokenize.NEWLINE:
-            name = ""  # a statement ends; its comment came before
+            name = above = ""  # a statement ends; its comment came before
         if token.type == tokenize.NAME and token.start[1] == 4 and re.match(r"    \w+:", token.line):
             name = token.string
-        if token.type == tokenize.COMMENT and name and not re.match(r"#\s*(type|fmt|noqa)\b", token.string):
-            found.setdefault(name, token.string.removeprefix("#").strip())
+            if above:
+                found.setdefault(name, above)
+        if token.type == tokenize.COMMENT and not re.match(r"#\s*(type|fmt|noqa)\b", token.string):
+            said = token.string.removeprefix("#").strip()
+            if name:
+                found.setdefault(name, said)
+            elif token.start[1] == 4:
+                above = f"{above} {said}".strip()
     return found
 
 

@@ -24,8 +24,10 @@ def page() -> str:
     parts = [
         "# Gallery",
         "",
-        "Every benchmark with its own method and step: the mechanism at a few moments (the later, the darker), its gaps and"
-        " its velocities. Made by `docs/gallery.py`. Each is `ss.benchmarks.load(NAME)`, and `stickslip run NAME --html"
+        "Every benchmark with its own method and step: the mechanism at a few moments (the later, the "
+        "darker), its gaps and"
+        " its velocities. Made by `docs/gallery.py`. Each is `ss.benchmarks.load(NAME)`, and `stickslip run "
+        "NAME --html"
         " page.html` makes a page to play; what every method makes of it is in [the survey](benchmarks.md).",
         "",
     ]

@@ -1,4 +1,5 @@
-"""Makes the pictures of planar scenes of the gallery: each at a few moments, and a curve that tells the story.
+"""Makes the pictures of planar scenes of the gallery: each at a few moments,
+and a curve that tells the story.
 
 .venv/bin/python docs/scene_pictures.py [NAME ...]
 """
@@ -21,7 +22,9 @@ def angle(*names: str):
 
 
 def moved(sol):
-    return {f"box{i}": abs(sol[f"box{i}"].position - sol[f"box{i}"].position[0]).max(axis=1) for i in (0, 4, 9)}
+    return {
+        f"box{i}": abs(sol[f"box{i}"].position - sol[f"box{i}"].position[0]).max(axis=1) for i in (0, 4, 9)
+    }
 
 
 def tilts(sol):
@@ -29,7 +32,10 @@ def tilts(sol):
 
 
 def gaps(sol):
-    return {eye: 1e3 * sol[pin, eye].gap[:, 0] for pin, eye in (("crank pin", "first eye"), ("rocker pin", "second eye"))}
+    return {
+        eye: 1e3 * sol[pin, eye].gap[:, 0]
+        for pin, eye in (("crank pin", "first eye"), ("rocker pin", "second eye"))
+    }
 
 
 def ticks(sol):
@@ -61,7 +67,9 @@ def drawn(axis: Any, picture: Any, frame: int) -> np.ndarray:
         p, x = (a if a.ndim == 1 else a[frame] for a in (part.rotation, part.position))
         there = part.vertices @ np.asarray(rotation_matrix(p)).T + x
         axis.add_collection(
-            PolyCollection(there[part.triangles][:, :, :2], facecolor=part.color, edgecolor=part.color, lw=0.3)
+            PolyCollection(
+                there[part.triangles][:, :, :2], facecolor=part.color, edgecolor=part.color, lw=0.3
+            )
         )
         clouds.append(there[:, :2])
     for ground in picture.grounds:
@@ -72,7 +80,9 @@ def drawn(axis: Any, picture: Any, frame: int) -> np.ndarray:
 
 def picture(name: str) -> None:
     t1, dt, moments, curves, label = STORIES[name]
-    sol = runpy.run_path(str(HERE.parent / f"examples/scenes/{name}.py"))["scene"].simulate("rattle", t1=t1, dt=dt)
+    sol = runpy.run_path(str(HERE.parent / f"examples/scenes/{name}.py"))["scene"].simulate(
+        "rattle", t1=t1, dt=dt
+    )
     seen = sol.animate().picture()
     figure, axes = plot.axes(1, len(moments) + 1, name.replace("_", " "), (13.0, 2.8))
     clouds = []

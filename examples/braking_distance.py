@@ -1,4 +1,5 @@
-"""A block slides to a stop: a sweep over friction coefficients in one batch, and the derivative of the braking distance.
+"""A block slides to a stop: a sweep over friction coefficients in one batch,
+and the derivative of the braking distance.
 
     python examples/braking_distance.py
 

@@ -6,7 +6,12 @@ import shutil
 import pytest
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"]
+QUIET = [
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+]
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +52,8 @@ class Page:
 
 
 def plays(browser, file, colours=0):
-    """Plays, pauses and scrubs the first player of a page; raises if something does not work, or if the drawing has no
-    more than so many colours.
+    """Plays, pauses and scrubs the first player of a page; raises if something does not work, or if the
+    drawing has no more than so many colours.
     """
     page = Page(browser, file)
     page.wait_for("document.querySelector('.player').dataset.frame !== undefined")

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import jaxlib
 
-# Tests compile much and run little: half the time is the compiler's optimisation, which `XLA_FLAGS= make tests` keeps. Those
-# that run for long are marked so. Two passes over loops copy the module to find out how often a loop runs, which for loops
-# within loops takes a third of XLA's time (without them some steps take 1.15 times as long). An unknown flag is fatal.
+# Tests compile much and run little: half the time is the compiler's optimisation, which `XLA_FLAGS= make
+# tests` keeps. Those that run for long are marked so. Two passes over loops copy the module to find out how
+# often a loop runs, which for loops within loops takes a third of XLA's time (without them some steps take
+# 1.15 times as long). An unknown flag is fatal.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
     " --xla_llvm_enable_alias_scope_metadata=false --xla_llvm_enable_noalias_metadata=false"
     " --xla_disable_hlo_passes=while-loop-invariant-code-motion,simplify-while-loops"
-    + (" --xla_cpu_use_fusion_emitters=false" if tuple(map(int, jaxlib.__version__.split(".")[:2])) == (0, 10) else ""),
+    + (
+        " --xla_cpu_use_fusion_emitters=false"
+        if tuple(map(int, jaxlib.__version__.split(".")[:2])) == (0, 10)
+        else ""
+    ),
 )
 
 import jax
@@ -31,8 +36,8 @@ from stickslip.methods import REGISTRY
 gc.freeze()
 gc.set_threshold(100_000, 20, 20)
 
-# Programs of tests are run once: to write them to the disk would take longer than it saves (test_stored.py has its own).
-# Nor does JAX look for those of another day: what is counted here must not depend on them.
+# Programs of tests are run once: to write them to the disk would take longer than it saves (test_stored.py
+# has its own). Nor does JAX look for those of another day: what is counted here must not depend on them.
 stored.cache_folder = None
 jax.config.update("jax_enable_compilation_cache", False)
 
@@ -69,8 +74,9 @@ def _optimised_where_runs_are_long(request, monkeypatch):
 
 
 class _Room:
-    """Compiled programs take memory, and memory maps, of which a process has only so many (65530 by default). Those that a
-    worker has collected are forgotten in time: on a machine that runs out of either, tests seem to hang."""
+    """Compiled programs take memory, and memory maps, of which a process has only so many (65530 by default).
+    Those that a worker has collected are forgotten in time: on a machine that runs out of either, tests seem
+    to hang."""
 
     maps, memory, after, tests = 45_000, 5e9, 0.0, 0
 

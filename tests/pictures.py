@@ -58,11 +58,17 @@ def outline(points):
     """A polygon in the plane that is seen whole from its first vertex, with its edges."""
     points = np.column_stack([points, np.zeros(len(points))])
     n = len(points)
-    return points, np.array([[0, k, k + 1] for k in range(1, n - 1)]), np.array([[k, (k + 1) % n] for k in range(n)])
+    return (
+        points,
+        np.array([[0, k, k + 1] for k in range(1, n - 1)]),
+        np.array([[k, (k + 1) % n] for k in range(n)]),
+    )
 
 
 def lowest(vertices, rotation):
-    return turned(rotation[:, None], vertices).min(axis=(1, 2), where=np.array([False, False, True]), initial=np.inf)
+    return turned(rotation[:, None], vertices).min(
+        axis=(1, 2), where=np.array([False, False, True]), initial=np.inf
+    )
 
 
 def boxes(n=10, frames=200):
@@ -83,7 +89,9 @@ def boxes(n=10, frames=200):
         x, y = 0.42 * (k % 4) - 0.6, 0.42 * (k // 4) - 0.4
         drift = np.minimum(t, rest)
         below = lowest(vertices, rotation)
-        position = np.column_stack([x + 0.1 * drift * rng.normal(), y + 0.1 * drift * rng.normal(), height - below])
+        position = np.column_stack(
+            [x + 0.1 * drift * rng.normal(), y + 0.1 * drift * rng.normal(), height - below]
+        )
         parts.append(Part(f"box {k + 1}", vertices, triangles, colors[k % len(colors)], position, rotation))
         corners = position[:, None] + turned(rotation[:, None], vertices)
         near = (corners[..., 2] < 0.004) & (height < 0.02)[:, None]
@@ -95,7 +103,8 @@ def boxes(n=10, frames=200):
         gaps[f"box {k + 1}"] = height
         events += [(float(rest), f"rests box {k + 1}")]
         events += [
-            (float(s), f"impact box {k + 1}") for s in t[1:-1][(height[1:-1] < height[2:]) & (height[1:-1] < height[:-2])]
+            (float(s), f"impact box {k + 1}")
+            for s in t[1:-1][(height[1:-1] < height[2:]) & (height[1:-1] < height[:-2])]
         ]
     total = np.concatenate(forces, axis=1)[..., 2]
     return Picture(
@@ -106,7 +115,8 @@ def boxes(n=10, frames=200):
             Panel("normal forces in N", t, {"sum of normal forces": total.sum(axis=1)}),
         ),
         events=tuple(events),
-        facts={"method": "MoreauMidpoint", "steps": "3000 to t = 3", "result": "success", "smallest gap": "-1.1e-16"},
+        facts={"method": "MoreauMidpoint", "steps": "3000 to t = 3", "result": "success",
+               "smallest gap": "-1.1e-16"},
     )  # fmt: skip
 
 
@@ -118,7 +128,10 @@ def coin(frames=240):
     angle = np.arctan2(vertices[triangles].mean(axis=1)[:, 1], vertices[triangles].mean(axis=1)[:, 0])
     marks = (np.floor(angle / (np.pi / 4)) % 2).astype(int)
     upright = about([1.0, 0, 0], np.pi / 2 + 0 * t)
-    p = times(times(about([0, 0, 1.0], turn), about([1.0, 0, 0], -lean)), times(upright, about([0, 0, 1.0], 4.5 * turn)))
+    p = times(
+        times(about([0, 0, 1.0], turn), about([1.0, 0, 0], -lean)),
+        times(upright, about([0, 0, 1.0], 4.5 * turn)),
+    )
     touch = np.column_stack([0.9 * np.sin(turn), -0.9 * np.cos(turn), 0 * t])
     inward = -touch / 0.9
     position = touch + r * (np.cos(lean)[:, None] * [0, 0, 1.0] + np.sin(lean)[:, None] * inward)
@@ -128,7 +141,8 @@ def coin(frames=240):
     edges = np.array([[k * 48 + s, k * 48 + (s + 1) % 48] for k in (1, 2) for s in range(48)])
     part = Part("coin", vertices, triangles, "#d4a94e", position, p, marks=marks, edges=edges)
     return Picture(
-        "Rolling coin", t, (part,), (Ground("table", np.zeros(3), STILL),), (track,), touch[:, None], force[:, None],
+        "Rolling coin", t, (part,), (Ground("table", np.zeros(3), STILL),), (track,), touch[:, None],
+        force[:, None],
         panels=(Panel("inclination", t, {"angle": lean}), Panel("normal force in N", t, {"N": 9.81 + 0 * t})),
         facts={"method": "Rattle", "result": "success"},
     )  # fmt: skip
@@ -146,14 +160,19 @@ def crank(frames=200):
     bar = lambda n: outline(np.array([[0, -0.012], [n, -0.012], [n, 0.012], [0, 0.012]]))
     z = [0, 0, 1.0]
     slider = outline(np.array([[-0.08, -0.05], [0.08, -0.05], [0.08, 0.05], [-0.08, 0.05]]))
-    wheel = outline(0.04 * np.column_stack([np.cos(np.arange(32) * np.pi / 16), np.sin(np.arange(32) * np.pi / 16)]))
-    corner = np.stack([end + turned(about(z, tilt), np.array([x, y, 0])) for x, y in ((0.08, 0.05), (-0.08, -0.05))], axis=1)
+    wheel = outline(
+        0.04 * np.column_stack([np.cos(np.arange(32) * np.pi / 16), np.sin(np.arange(32) * np.pi / 16)])
+    )
+    corner = np.stack(
+        [end + turned(about(z, tilt), np.array([x, y, 0])) for x, y in ((0.08, 0.05), (-0.08, -0.05))], axis=1
+    )
     force = np.array([[[0, -3.0, 0], [0, 3.0, 0]]]) * np.stack([tilt > 0.03, tilt > 0.03], axis=1)[..., None]
     part = lambda name, m, color, r, p: Part(name, m[0], m[1], color, r, p, edges=m[2])
     return Picture(
         "Slider-crank", t,
         (
-            part("slider", slider, "#c99a5b", end, about(z, tilt)), part("rod", bar(b), "#7d9cb8", pin, about(z, psi)),
+            part("slider", slider, "#c99a5b", end, about(z, tilt)),
+            part("rod", bar(b), "#7d9cb8", pin, about(z, psi)),
             part("crank", bar(a), "#4e79a7", np.zeros(3), about(z, phi)),
             part("hub", wheel, "#33414e", np.zeros(3), about(z, phi)),
         ),
@@ -174,9 +193,13 @@ def ant(frames=160):
         swing = 8 * t + np.pi * (k % 2)
         hip = body + np.array([0.17 * x, 0.17 * y, 0])
         knee = (
-            hip + np.array([0.2 * x, 0.2 * y, 0.06]) + np.column_stack([0.08 * np.cos(swing), 0 * t, 0.04 * np.sin(swing)])
+            hip
+            + np.array([0.2 * x, 0.2 * y, 0.06])
+            + np.column_stack([0.08 * np.cos(swing), 0 * t, 0.04 * np.sin(swing)])
         )
-        foot = np.column_stack([knee[:, 0] + 0.16 * x, knee[:, 1] + 0.16 * y, 0.08 + 0.09 * np.maximum(np.sin(swing), 0)])
+        foot = np.column_stack(
+            [knee[:, 0] + 0.16 * x, knee[:, 1] + 0.16 * y, 0.08 + 0.09 * np.maximum(np.sin(swing), 0)]
+        )
         for name, a, b, color in (("thigh", hip, knee, "#c0692f"), ("shin", knee, foot, "#8a4b25")):
             length = float(np.linalg.norm(b - a, axis=1).mean())
             parts.append(Part(f"{name} {k + 1}", *capsule(0.08, length), color, (a + b) / 2, towards(b - a)))
@@ -188,7 +211,8 @@ def ant(frames=160):
         contacts=np.stack(contacts, axis=1), forces=np.stack(forces, axis=1),
         panels=(Panel("gaps in m", t, {f"foot {k + 1}": height[:, k] for k in range(4)}),
                 Panel("normal forces in N", t, {f"foot {k + 1}": forces[k][:, 2] for k in range(4)})),
-        events=tuple((float(s), f"closes foot {k % 2 + 1}") for k, s in enumerate(np.arange(0.4, 3, np.pi / 8))),
+        events=tuple((float(s), f"closes foot {k % 2 + 1}") for k,
+                     s in enumerate(np.arange(0.4, 3, np.pi / 8))),
         facts={"method": "Moreau", "steps": "1500", "result": "success"},
     )  # fmt: skip
 

@@ -1,4 +1,7 @@
-"""Properties that trajectories have, as checks that raise. Each is seen to fail in `test_negative_controls.py`."""
+"""Properties that trajectories have, as checks that raise.
+
+Each is seen to fail in `test_negative_controls.py`.
+"""
 
 import numpy as np
 

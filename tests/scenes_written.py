@@ -20,7 +20,9 @@ def bouncing_ball(b):
 def rolling_ball(b):
     s = b.system
     body = Body("ball", Ball(s.R), mass=s.m, at=b.q0[:2], velocity=b.u0[:2], spin=b.u0[2])
-    return Scene(body, *_ground(friction=(ss.Coulomb(s.mu_T), ss.Rolling(s.mu_R))), planar=True, gravity=s.gravity)
+    return Scene(
+        body, *_ground(friction=(ss.Coulomb(s.mu_T), ss.Rolling(s.mu_R))), planar=True, gravity=s.gravity
+    )
 
 
 def ball_in_corner(b):
@@ -57,7 +59,9 @@ def tetrahedron(b):
 def tippedisk(b):
     s = b.system
     disc = Disc(s.r, at=(-s.e, 0, 0))
-    body = Body("disk", disc, mass=s.m, inertia=(s.theta_x, s.theta_y, s.theta_z), centre=(0, 0, 0), **_in_space(b))
+    body = Body(
+        "disk", disc, mass=s.m, inertia=(s.theta_x, s.theta_y, s.theta_z), centre=(0, 0, 0), **_in_space(b)
+    )
     return Scene(body, *_ground(friction=ss.CoulombContensou(s.mu, s.contact_radius)), gravity=s.gravity)
 
 

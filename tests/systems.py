@@ -54,7 +54,9 @@ class Ball(ss.System):
 
 
 class DoublePendulum(ss.LagrangianSystem):
-    """Two rods with masses at their ends: a mass matrix that depends on the angles; ``wind``: a term of T linear in u."""
+    """Two rods with masses at their ends: a mass matrix that depends on the angles;
+    ``wind``: a term of T linear in u.
+    """
 
     wind: float = 0.0
     gravity: float = eqx.field(default=9.81, static=True)

@@ -89,7 +89,9 @@ SIGNS = [
 
 @pytest.mark.parametrize("name", SIGNS)
 def test_forces_are_drawn_along_what_they_act_on(name, rng):
-    """A translation changes a gap by its part along the normal, a friction velocity by its part along the tangent."""
+    """A translation changes a gap by its part along the normal,
+    a friction velocity by its part along the tangent.
+    """
     import jax
 
     b = ss.benchmarks.load(name)
@@ -273,7 +275,9 @@ def test_bad_arguments_of_animate_are_refused(ball, tmp_path):
     import jax
 
     b = ss.benchmarks.load("bouncing-ball")
-    batch = jax.vmap(lambda w: ss.simulate(b.system, ss.Rattle(), b.q0, b.u0 + w, t1=0.1, dt=0.05))(jnp.zeros(2))
+    batch = jax.vmap(lambda w: ss.simulate(b.system, ss.Rattle(), b.q0, b.u0 + w, t1=0.1, dt=0.05))(
+        jnp.zeros(2)
+    )
     with pytest.raises(ValueError, match=r"batch of shape \(2,\): take one, sol\[0\]"):
         batch.animate()
 
@@ -292,7 +296,9 @@ def test_the_page_of_a_run_plays_pauses_and_scrubs_offline(browser, ball, tmp_pa
 def test_a_page_does_not_scroll_sideways(browser, ball, tmp_path, width):
     ball.animate(tmp_path / "ball.html")
     assert overflow(browser, tmp_path / "ball.html", width) == 0
-    wide = (tmp_path / "ball.html").read_text().replace("<body>", '<body><div style="width: 3000px">wide</div>')
+    wide = (
+        (tmp_path / "ball.html").read_text().replace("<body>", '<body><div style="width: 3000px">wide</div>')
+    )
     (tmp_path / "wide.html").write_text(wide)
     assert overflow(browser, tmp_path / "wide.html", width) > 0
 
@@ -312,7 +318,11 @@ def test_forces_over_time_do_not_depend_on_the_step_size():
     b = ss.benchmarks.load("bouncing-ball")
     for dt in (1e-2, 2e-3):
         sol = ss.simulate(b.system, ss.Rattle(), [0.0, 0.1, 0.0], [0.0, 0.0, 0.0], t1=0.1, dt=dt)
-        lower = next(trace for trace in sol.animate().payload()["data"] if trace.get("yaxis") == "y3" and trace.get("name"))
+        lower = next(
+            trace
+            for trace in sol.animate().payload()["data"]
+            if trace.get("yaxis") == "y3" and trace.get("name")
+        )
         assert lower["y"][-1] == pytest.approx(9.81, rel=1e-3)
 
 

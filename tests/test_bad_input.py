@@ -46,7 +46,9 @@ START = {"method": ss.MoreauMidpoint(), "q0": [0.0, 1.0], "u0": [0.0, 0.0], "t1"
 def run(system: Any = None, **options: Any) -> Any:
     """Functions replace those of the ball, everything else is an option of `simulate`."""
     functions = {
-        name: options.pop(name) for name in list(options) if hasattr(ss.System, name) or name in ("energy", "normalize")
+        name: options.pop(name)
+        for name in list(options)
+        if hasattr(ss.System, name) or name in ("energy", "normalize")
     }
     ball = type("Ball", (Ball,), functions | {"__module__": __name__})() if system is None else system
     return ss.simulate(ball, **{key: value for key, value in (START | options).items() if value is not ...})
@@ -466,7 +468,16 @@ CASES = {f"{kind}: {name}": case for kind, cases in (
 ) for name, case in cases.items()}  # fmt: skip
 
 
-REFUSALS = (TypeError, ValueError, AttributeError, LookupError, OSError, NameError, ArithmeticError, NotImplementedError)
+REFUSALS = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    LookupError,
+    OSError,
+    NameError,
+    ArithmeticError,
+    NotImplementedError,
+)
 
 
 def test_there_are_many_kinds():
@@ -523,9 +534,15 @@ def test_the_command_line_has_one_sentence(name, monkeypatch, tmp_path):
 
 def test_a_run_that_goes_well_says_nothing():
     """The negative control: none of these checks refuses what is right."""
-    assert ss.RESULTS.successful == run(h=lambda s, t, q, u: jnp.array([jnp.where(q[1] > 0, 0.0, q[-1]), -9.81])).result
+    assert (
+        ss.RESULTS.successful
+        == run(h=lambda s, t, q, u: jnp.array([jnp.where(q[1] > 0, 0.0, q[-1]), -9.81])).result
+    )
     assert run(q0=(0, 1), u0=np.zeros(2, dtype=int)).q.shape == (3, 2)
-    assert run(h=lambda s, t, q, u: [0.0, -9.81], M=lambda s, t, q: [[1.0, 0.0], [0.0, 1.0]]).q.shape == (3, 2)
+    assert run(h=lambda s, t, q, u: [0.0, -9.81], M=lambda s, t, q: [[1.0, 0.0], [0.0, 1.0]]).q.shape == (
+        3,
+        2,
+    )
 
 
 if __name__ == "__main__":  # all sentences, to read

@@ -1,4 +1,6 @@
-"""The planar beam against closed forms and tabulated locking; clamped at xi = 0, L = 0.2, EA = 1.89e7, EI = 14.2."""
+"""The planar beam against closed forms and tabulated locking; clamped at xi = 0, L = 0.2,
+EA = 1.89e7, EI = 14.2.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +57,9 @@ def test_a_tip_moment_bends_to_a_circle_unless_the_mesh_locks(degree, elements, 
     assert float(tip_angle(beam, q)) == pytest.approx(quarter, abs=digits)
     if (degree, elements) == (3, 16):
         a = np.pi / 2
-        assert beam.at(1.0, jnp.asarray(q)) == pytest.approx(L * np.array([np.sin(a), 1 - np.cos(a)]) / a, abs=1e-6)
+        assert beam.at(1.0, jnp.asarray(q)) == pytest.approx(
+            L * np.array([np.sin(a), 1 - np.cos(a)]) / a, abs=1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,9 @@ def test_a_large_tip_load_follows_the_elastica(load, angle, w, u):
     assert [float(tip_angle(beam, q)), y, 1 - x] == pytest.approx([angle, w, u], abs=5e-5 * max(1.0, load))
 
 
-@pytest.mark.parametrize(("degree", "elements", "factors"), [(2, 2, (3.694819, 37.6003)), (3, 4, (3.516138, 22.07334))])
+@pytest.mark.parametrize(
+    ("degree", "elements", "factors"), [(2, 2, (3.694819, 37.6003)), (3, 4, (3.516138, 22.07334))]
+)
 def test_clamped_free_frequencies(degree, elements, factors):
     beam, free = clamped(degree, elements)
     q = beam.straight((0.0, 0.0), (1.0, 0.0))
@@ -97,7 +103,8 @@ def test_mass_and_weight_are_those_of_the_beam():
     sideways = np.tile([1.0, 0.0], beam.nodes)
     assert sideways @ M @ sideways == pytest.approx(0.71 * L)
     assert np.asarray(beam.weight(9.81)) @ np.tile([0.0, 1.0], beam.nodes) == pytest.approx(-0.71 * L * 9.81)
-    assert np.abs(beam.forces(beam.straight((1.0, 2.0), (3.0, -1.0)))).max() < 1e-6  # straight is undeformed, anywhere
+    # straight is undeformed, anywhere
+    assert np.abs(beam.forces(beam.straight((1.0, 2.0), (3.0, -1.0)))).max() < 1e-6
 
 
 def test_nonsense_is_refused():

@@ -59,8 +59,9 @@ def test_after_the_impact_it_slips_with_friction_mu_times_the_normal_percussion(
     k = int(np.argmax(sol.P_N[:, 0]))
     assert sol.t[k] == pytest.approx(ref["impact_time"], abs=1.51e-2)  # the shifted scheme lags by dt/2
     assert sol.P_F[k, 0] == pytest.approx(-0.2 * sol.P_N[k, 0], abs=1e-12)
-    # The percussion of the step holds Lambda_N and the weight of the step; found late by part of a step, the ball is
-    # faster by g times the delay: at most one step on position level, one and a half on velocity level.
+    # The percussion of the step holds Lambda_N and the weight of the step; found late by part of a step, the
+    # ball is faster by g times the delay: at most one step on position level, one and a half on velocity
+    # level.
     late = {"position": 1.01, "velocity": 2.01}[LEVEL[method]] * g * 1e-2
     assert sol.P_N[k, 0] == pytest.approx(ref["Lambda_N"], abs=late)
     assert sol.u[k] == pytest.approx(ref["u_after_impact"], abs=2.5 * 0.2 * late / 0.1)
@@ -98,7 +99,9 @@ def test_tangential_restitution_reverses_the_slip_of_a_sticking_impact(method):
 
 
 def test_free_flight_is_exact(method):
-    """A scheme of order 1 or more integrates what it integrates exactly: velocity everywhere, position by midpoint."""
+    """A scheme of order 1 or more integrates what it integrates exactly:
+    velocity everywhere, position by midpoint.
+    """
     sol = run("bouncing-ball", 1, method)
     flight = sol.t < 0.41
     assert sol.u[flight, 1] == pytest.approx(-G * sol.t[flight], abs=1e-12)
@@ -107,7 +110,9 @@ def test_free_flight_is_exact(method):
 
 
 def test_elastic_impacts_lose_no_height_in_moreaus_scheme():
-    """With e_N = 1 Moreau keeps the energy; position-level schemes lose it at first order (a fact, not a wish)."""
+    """With e_N = 1 Moreau keeps the energy; position-level schemes lose it at first order (a fact,
+    not a wish).
+    """
     b = ss.benchmarks.load("bouncing-ball", 1)
     system = type(b.system)(e_N=1.0, mu=0.0)
     speed = {}

@@ -1,4 +1,6 @@
-"""A value that a system's functions find outside of themselves belongs to the program that is compiled of them."""
+"""A value that a system's functions find outside of themselves belongs to the program that is compiled of
+them.
+"""
 
 import subprocess
 import sys
@@ -74,7 +76,9 @@ def test_a_changed_value_changes_the_run(change, monkeypatch):
 
 
 class Pushed(ss.System):
-    """A mass that slides on a floor, pushed by a module constant: with friction, steps are programs inside of programs."""
+    """A mass that slides on a floor, pushed by a module constant: with friction,
+    steps are programs inside of programs.
+    """
 
     laws = (ss.Contact(friction=ss.Coulomb(0.1)),)
 
@@ -189,7 +193,9 @@ def test_the_cache_on_disk_is_not_fooled(tmp_path):
         import os
 
         env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
-        done = subprocess.run([sys.executable, "-c", SCRIPT, str(K)], env=env, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(K)], env=env, capture_output=True, text=True, check=True
+        )
         return float(done.stdout)
 
     first, second, again = run(1.0), run(4.0), run(1.0)
@@ -226,7 +232,9 @@ STEPS = {
     ("name", "how"), [*((name, "dt") for name in REPRESENTATIVE), ("rattle", "stepsize"), ("radau2", "rtol")]
 )
 def test_a_long_run_compiles_its_steps_once(name, how, caplog, tmp_path, monkeypatch):
-    """Also where a run has several chunks: the state that one leaves must look like the one with which it began."""
+    """Also where a run has several chunks: the state that one leaves must look like the one with which it
+    began.
+    """
 
     class Free(Pushed):  # a class of its own: nothing is compiled yet
         pass
@@ -247,7 +255,14 @@ def test_rows_at_given_times_need_no_compilation_for_another_number_of_steps(cap
         pass
 
     run = lambda dt: ss.simulate(
-        Kicked(), ss.RadauIIA(2), [0.0, 0.0], [1.0, 0.0], t1=1.0, dt=dt, locate=True, t_eval=np.linspace(0.0, 1.0, 5)
+        Kicked(),
+        ss.RadauIIA(2),
+        [0.0, 0.0],
+        [1.0, 0.0],
+        t1=1.0,
+        dt=dt,
+        locate=True,
+        t_eval=np.linspace(0.0, 1.0, 5),
     )
     run(0.1)
     jax.config.update("jax_log_compiles", True)

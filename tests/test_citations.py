@@ -9,7 +9,9 @@ import stickslip as ss
 from stickslip.citations import ENTRIES, SOURCES
 from stickslip.methods import REGISTRY
 
-CLASSES = sorted({type(make()) for make in REGISTRY.values()} | {ss.Extrapolation}, key=lambda cls: cls.__name__)
+CLASSES = sorted(
+    {type(make()) for make in REGISTRY.values()} | {ss.Extrapolation}, key=lambda cls: cls.__name__
+)
 
 
 def parsed(text):
@@ -25,7 +27,9 @@ def parsed(text):
             end += 1
         assert head[2] not in entries, f"the key {head[2]} is there twice"
         fields = re.findall(r"^  (\w+) = \{(.*)\},$", rest[head.end() : end], flags=re.M)
-        assert len(fields) == rest[head.end() : end].strip("\n}").count("\n") + 1, f"a line of {head[2]} is not a field"
+        assert len(fields) == rest[head.end() : end].strip("\n}").count("\n") + 1, (
+            f"a line of {head[2]} is not a field"
+        )
         entries[head[2]] = head[1], dict(fields)
         rest = rest[end:].lstrip()
     return entries
@@ -49,7 +53,11 @@ def test_the_citation_is_bibtex_with_authors_titles_and_the_package(cls):
 
 @pytest.mark.parametrize(
     "broken",
-    ["@article{a,\n  title = {x},\n", "@article{a,\n  title = {x},\n}\n@misc{a,\n  title = {y},\n}", "title = {x}"],
+    [
+        "@article{a,\n  title = {x},\n",
+        "@article{a,\n  title = {x},\n}\n@misc{a,\n  title = {y},\n}",
+        "title = {x}",
+    ],
 )
 def test_broken_bibtex_is_noticed(broken):
     with pytest.raises(AssertionError):
@@ -76,7 +84,12 @@ def test_every_entry_is_used_and_every_source_is_an_entry():
 
 
 def test_object_class_and_name_say_the_same():
-    assert ss.citation("radau2") == ss.citation(ss.RadauIIA) == ss.citation(ss.RadauIIA(stages=5)) == ss.citation("radau5")
+    assert (
+        ss.citation("radau2")
+        == ss.citation(ss.RadauIIA)
+        == ss.citation(ss.RadauIIA(stages=5))
+        == ss.citation("radau5")
+    )
     assert ss.citation("rattle") != ss.citation("moreau")
 
 
@@ -92,7 +105,12 @@ def test_an_extrapolation_cites_its_base_and_a_subclass_what_it_extends():
 
 def test_keys_stay():
     assert list(parsed(ss.citation("rattle"))) == ["breuling2024rattle", "stickslip"]
-    assert list(parsed(ss.citation("lobatto3"))) == ["capobianco2024lobatto", "breuling2024thesis", "jay1996", "stickslip"]
+    assert list(parsed(ss.citation("lobatto3"))) == [
+        "capobianco2024lobatto",
+        "breuling2024thesis",
+        "jay1996",
+        "stickslip",
+    ]
 
 
 def test_the_entry_of_the_package_is_that_of_the_citation_file():

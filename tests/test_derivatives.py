@@ -18,13 +18,17 @@ def functional(system, method, nq, **run):
 
     def f(z):
         sol = ss.simulate(system, method, z[:nq], z[nq:], **run)
-        return jnp.sum(jnp.sin(sol.q)) + jnp.sum(jnp.cos(sol.u[-1])) + jnp.sum(sol.P_N**2) + jnp.sum(sol.P_F[-1])
+        return (
+            jnp.sum(jnp.sin(sol.q)) + jnp.sum(jnp.cos(sol.u[-1])) + jnp.sum(sol.P_N**2) + jnp.sum(sol.P_F[-1])
+        )
 
     return f
 
 
 def difference(f, z):
-    """Of both derivatives along a direction that no symmetry knows, relative to that of the gradient, and that."""
+    """Of both derivatives along a direction that no symmetry knows,
+    relative to that of the gradient, and that.
+    """
     v = jnp.asarray(np.random.default_rng(0).normal(size=z.shape))
     (_, forward), reverse = jax.jit(lambda z: jax.jvp(f, (z,), (v,)))(z), jax.jit(jax.grad(f))(z)
     size = float(jnp.linalg.norm(reverse))
@@ -32,7 +36,9 @@ def difference(f, z):
 
 
 def newton(key):
-    """The method with the solver a run starts with: what is differentiated is the same, and compiles in half the time."""
+    """The method with the solver a run starts with: what is differentiated is the same,
+    and compiles in half the time.
+    """
     method = REGISTRY[key]()
     return with_solver(method, method.solver.first_try())
 

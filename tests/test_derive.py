@@ -1,4 +1,6 @@
-"""Derivatives against difference quotients, Lagrange against hand-written equations, a system's static facts."""
+"""Derivatives against difference quotients, Lagrange against hand-written equations,
+a system's static facts.
+"""
 
 import jax
 import jax.numpy as jnp

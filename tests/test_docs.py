@@ -93,12 +93,18 @@ def test_the_api_page_has_signatures_and_says_what_every_field_means():
     page = api()
     text = page.expanded((ROOT / "docs" / "api.md").read_text())
     assert ":::" not in text
-    for call in ("ss.Coulomb(mu, dim=1, axes=None)", "ss.Contact(e_N=0.0, e_F=0.0, friction=())", "    restart=None,"):
+    for call in (
+        "ss.Coulomb(mu, dim=1, axes=None)",
+        "ss.Contact(e_N=0.0, e_F=0.0, friction=())",
+        "    restart=None,",
+    ):
         assert call in text
     for name, value in vars(ss).items():
         if isinstance(value, type) and not name.startswith("_"):
             unknown = [field for field, _, meaning in page.described(value) if not meaning]
-            assert not unknown, f"ss.{name} does not say what {unknown} mean: a comment behind the field is missing"
+            assert not unknown, (
+                f"ss.{name} does not say what {unknown} mean: a comment behind the field is missing"
+            )
     assert "| `P_N` |  | (t, contact): normal percussions over the step that ends at t, in N s |" in text
 
 
@@ -206,7 +212,8 @@ def test_list_names_everything():
 
 def test_run_writes_a_picture_and_the_numbers(tmp_path):
     out = run("run", "bouncing-ball", "--case", "2", "--method", "moreau", "--dt", "5e-3", "--t1", "1.0",
-              "--plot", str(tmp_path / "a" / "ball.png"), "--save", str(tmp_path / "a" / "ball.npz"))  # fmt: skip
+              "--plot", str(tmp_path / "a" / "ball.png"), "--save",
+              str(tmp_path / "a" / "ball.npz"))  # fmt: skip
     assert out.exit_code == 0, out.output
     assert (tmp_path / "a" / "ball.png").stat().st_size > 10_000
     with np.load(tmp_path / "a" / "ball.npz") as data:

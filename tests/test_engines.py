@@ -1,4 +1,6 @@
-"""What engines get wrong, with exact answers: creep on a slope, tipping while sliding, restitution that is not e."""
+"""What engines get wrong, with exact answers: creep on a slope, tipping while sliding,
+restitution that is not e.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ def test_a_block_on_a_slope_does_not_creep(name):
     atol = REGISTRY[name]().solver.newton.atol
     assert np.abs(sol.q[:, :3] - b.q0[:3]).max() <= 10.0 * atol
     assert sol.P_N[-1].sum() / b.dt == pytest.approx(b.reference["lambda_N"], rel=1e-9)
-    assert np.abs(sol.P_F[-1].reshape(4, 2).sum(axis=0)[0]) / b.dt == pytest.approx(b.reference["lambda_F"], rel=1e-9)
+    assert np.abs(sol.P_F[-1].reshape(4, 2).sum(axis=0)[0]) / b.dt == pytest.approx(
+        b.reference["lambda_F"], rel=1e-9
+    )
 
 
 def test_a_slippery_block_does_creep():
@@ -48,13 +52,15 @@ def test_a_cube_slides_flat_and_stops_where_it_should(name):
 @pytest.mark.parametrize("height", [0.05, 0.9, 30.0])
 def test_a_bounce_returns_what_was_asked(height, kind):
     b = ss.benchmarks.load("bounce", height=height)
-    dts = 2e-2 * np.sqrt(height) / 2.0 ** np.arange(0, 5, 0.5)  # half octaves: the phase of the impact changes
+    # half octaves: the phase of the impact changes
+    dts = 2e-2 * np.sqrt(height) / 2.0 ** np.arange(0, 5, 0.5)
     worst = []
     for dt in dts:
         sol = ss.simulate(b.system, REGISTRY[kind](), b.q0, b.u0, t1=b.t1, dt=float(dt))
         hit = int(np.argmax(sol.P_N[:, 0] > 0))
         error = abs(sol.q[hit:, 0].max() / b.reference["apex"] - 1.0)
-        # On velocity level the flight may start a step below the ground: (1 - e^2) v dt lower, 6 g dt/v of the apex.
+        # On velocity level the flight may start a step below the ground: (1 - e^2) v dt lower, 6 g dt/v of
+        # the apex.
         bound = 2.5 if REGISTRY[kind]().level == "position" else 6.5
         assert error <= bound * 9.81 * dt / b.reference["impact_speed"]
         # e is e, at any step

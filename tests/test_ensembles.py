@@ -1,4 +1,6 @@
-"""Sweeps, sections, periodic orbits, branches, exponents, basins, fits: small versions of benchmarks/ensembles.py."""
+"""Sweeps, sections, periodic orbits, branches, exponents, basins, fits:
+small versions of benchmarks/ensembles.py.
+"""
 
 import dataclasses
 import functools
@@ -153,10 +155,14 @@ def test_strobed_states_of_a_free_vibration_are_those_of_the_closed_form():
     below, damping = s.omega**2 - s.Omega**2, 2.0 * s.zeta * s.omega * s.Omega
     exact = s.F * below / (below**2 + damping**2)
     assert made["q"].values.ravel() == pytest.approx(exact, abs=1e-8)
-    assert made["u"].values.ravel() == pytest.approx(s.F * damping / (below**2 + damping**2) * s.Omega, abs=1e-8)
+    assert made["u"].values.ravel() == pytest.approx(
+        s.F * damping / (below**2 + damping**2) * s.Omega, abs=1e-8
+    )
     upwards = lambda t, q, u: q[0]
     upwards.direction = 1.0
-    crossings = ss.poincare(free, [-0.5], [0.0], section=upwards, t1=210 * float(period(s)), skip=200, n=5, rtol=1e-10)
+    crossings = ss.poincare(
+        free, [-0.5], [0.0], section=upwards, t1=210 * float(period(s)), skip=200, n=5, rtol=1e-10
+    )
     assert np.abs(crossings["q"].values).max() < 1e-8
     assert np.diff(crossings["t"].values) == pytest.approx(float(period(s)), abs=1e-7)
 
@@ -170,7 +176,15 @@ def test_a_diagram_flips_where_the_orbit_does_and_both_directions_show_both_moti
     assert ptp[1] > 0.05
     two = ForcedImpactOscillator(d=0.5)
     both = ss.bifurcation(
-        two, "Omega", np.linspace(1.6, 1.95, 8), [0.0], [0.0], period=period, transient=40, keep=2, direction="both"
+        two,
+        "Omega",
+        np.linspace(1.6, 1.95, 8),
+        [0.0],
+        [0.0],
+        period=period,
+        transient=40,
+        keep=2,
+        direction="both",
     )
     assert bool(both["reached"].all())
     up, down = (both["q"].sel(direction=d).isel(crossing=-1, coordinate=0).values for d in ("up", "down"))
@@ -186,7 +200,11 @@ def test_a_diagram_flips_where_the_orbit_does_and_both_directions_show_both_moti
 def orbit():
     b = ss.benchmarks.load("forced-impact-oscillator")
     known = b.reference["one_impact"][0]
-    return ss.periodic_orbit(b.system, known.start[:1] + 1e-2, known.start[1:], period=period), known, b.reference["product"]
+    return (
+        ss.periodic_orbit(b.system, known.start[:1] + 1e-2, known.start[1:], period=period),
+        known,
+        b.reference["product"],
+    )
 
 
 def test_an_orbit_and_its_multipliers_are_those_of_the_closed_form(orbit):
@@ -205,7 +223,9 @@ def test_an_orbit_and_its_multipliers_are_those_of_the_closed_form(orbit):
 
 def test_an_orbit_that_is_not_there_is_not_found():
     with pytest.raises(ss.OrbitError, match=r"left|leads nearer|failed"):
-        ss.periodic_orbit(ForcedImpactOscillator(Omega=2.8, zeta=0.05), [-0.2], [1.5], period=period, max_iterations=2)
+        ss.periodic_orbit(
+            ForcedImpactOscillator(Omega=2.8, zeta=0.05), [-0.2], [1.5], period=period, max_iterations=2
+        )
 
 
 def test_a_branch_flips_where_a_multiplier_is_minus_one(orbit):
@@ -217,7 +237,9 @@ def test_a_branch_flips_where_a_multiplier_is_minus_one(orbit):
     assert branch.stable[branch.value < flip.value].all()
     assert not branch.stable[branch.value > flip.value].any()
     for value, q in zip(branch.value[::3], branch.q[::3, 0], strict=True):
-        assert q == pytest.approx(one_impact(dataclasses.replace(orbit[0].system, Omega=value))[0].start[0], abs=1e-8)
+        assert q == pytest.approx(
+            one_impact(dataclasses.replace(orbit[0].system, Omega=value))[0].start[0], abs=1e-8
+        )
     assert branch.to_xarray()["special"].values.tolist() == ["flip"]
 
 
@@ -256,7 +278,9 @@ def test_exponents_sum_to_what_volumes_lose():
     assert abs(found.exponents.sum() - lost(found.impacts + 1)) > 1e-4
     assert 0.1 < found.exponents[0] < 0.25
     assert found.chaotic
-    quiet = ss.lyapunov(ForcedImpactOscillator(), [-0.78720342], [0.09912436], period=period, n=100, transient=0)
+    quiet = ss.lyapunov(
+        ForcedImpactOscillator(), [-0.78720342], [0.09912436], period=period, n=100, transient=0
+    )
     known = np.abs(one_impact(ForcedImpactOscillator())[0].multipliers)
     assert quiet.exponents == pytest.approx(np.log(known) / float(period(quiet.system)), abs=0.02)
     assert not quiet.chaotic
@@ -302,7 +326,9 @@ def test_basins_of_two_motions_and_starts_beyond_the_wall(tmp_path):
     assert (made["multiple"].values[made["attractor"].values > 0] == 1).all()
     known = one_impact(system)[0].start
     impacting = min(
-        abs(float(q) - known[0]) for q in made["q"].isel(crossing=0, coordinate=0).values.ravel() if np.isfinite(q)
+        abs(float(q) - known[0])
+        for q in made["q"].isel(crossing=0, coordinate=0).values.ravel()
+        if np.isfinite(q)
     )
     assert impacting < 1e-4
     ss.analysis.pictures.basins(made, tmp_path / "basins.png")
@@ -351,11 +377,20 @@ def blind(a, b):
     [
         (lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(5.0)), "does not depend on b"),
         (lambda: ss.fit(lambda a: jnp.sqrt(a) * jnp.ones(5), {"a": -1.0}, np.arange(5.0)), "not finite"),
-        (lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(2.0)), "2 measured values cannot tell 2 parameters"),
+        (
+            lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(2.0)),
+            "2 measured values cannot tell 2 parameters",
+        ),
         (lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(6.0)), "shape"),
         (lambda: ss.fit(blind, {"a": 1.0, "b": "1"}, np.arange(5.0)), "guess: b must be a number"),
-        (lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(5.0), bounds={"c": (0, 1)}), "no parameter 'c'"),
-        (lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(5.0), bounds={"a": (2, 3)}), "must lie between 2 and 3"),
+        (
+            lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(5.0), bounds={"c": (0, 1)}),
+            "no parameter 'c'",
+        ),
+        (
+            lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(5.0), bounds={"a": (2, 3)}),
+            "must lie between 2 and 3",
+        ),
         (lambda: ss.fit(blind, {"a": 1.0, "b": 1.0}, np.arange(5.0), sigma=-1.0), "sigma must be positive"),
         (lambda: ss.sweep(parabola, {"a": ["x"]}), "a must be numbers"),
         (lambda: ss.sweep(parabola, {}), "at least one name"),
@@ -364,16 +399,34 @@ def blind(a, b):
         (lambda: ss.sweep(parabola, {"a": [1.0]}, block=0), "block must be a whole number"),
         (lambda: ss.sweep(parabola, {"a": [1.0]}, executor="two"), "executor must be"),
         (lambda: ss.sweep(lambda a: {"a": a}, {"a": [3.0]}), "returns 'a', which is the name of a parameter"),
-        (lambda: ss.sweep(parabola, {"a": [3.0]}), "no member succeeded; the first said: RuntimeError: three"),
+        (
+            lambda: ss.sweep(parabola, {"a": [3.0]}),
+            "no member succeeded; the first said: RuntimeError: three",
+        ),
         (lambda: ss.samples(4, a=(1.0, 0.0)), "smallest, largest"),
         (lambda: ss.samples(4, sampler="dice", a=(0.0, 1.0)), "Known: sobol"),
         (lambda: ss.poincare(ForcedImpactOscillator(), [0.0], [0.0]), "one of them"),
-        (lambda: ss.bifurcation(ForcedImpactOscillator(), "omga", [1.0], [0.0], [0.0], period=1.0), "no parameter 'omga'"),
-        (lambda: ss.bifurcation(ForcedImpactOscillator(), "Omega", [1.0], [0.0], [0.0], period=-1.0), "no member succeeded"),
-        (lambda: ss.basins(ForcedImpactOscillator(), {"y": [0.0]}, [0.0], [0.0], period=1.0), "no 'y'. It has x, x_dot"),
+        (
+            lambda: ss.bifurcation(ForcedImpactOscillator(), "omga", [1.0], [0.0], [0.0], period=1.0),
+            "no parameter 'omga'",
+        ),
+        (
+            lambda: ss.bifurcation(ForcedImpactOscillator(), "Omega", [1.0], [0.0], [0.0], period=-1.0),
+            "no member succeeded",
+        ),
+        (
+            lambda: ss.basins(ForcedImpactOscillator(), {"y": [0.0]}, [0.0], [0.0], period=1.0),
+            "no 'y'. It has x, x_dot",
+        ),
         (lambda: ss.periodic_orbit(ForcedImpactOscillator(), [-0.5], [0.0]), "one of them"),
-        (lambda: ss.periodic_orbit(ForcedImpactOscillator(), [-0.5], [0.0], period=1.0, drift="y"), "no coordinate 'y'"),
-        (lambda: ss.lyapunov(ForcedImpactOscillator(), [-0.5], [0.0], period=period, n=0), "n must be a whole number"),
+        (
+            lambda: ss.periodic_orbit(ForcedImpactOscillator(), [-0.5], [0.0], period=1.0, drift="y"),
+            "no coordinate 'y'",
+        ),
+        (
+            lambda: ss.lyapunov(ForcedImpactOscillator(), [-0.5], [0.0], period=period, n=0),
+            "n must be a whole number",
+        ),
         (lambda: ss.lyapunov(*_of("pendulum"), period=1.0), "bilateral constraints"),
         (lambda: ss.lyapunov(*_of("tippedisk"), period=1.0), "more coordinates than velocities"),
     ],

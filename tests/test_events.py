@@ -1,4 +1,6 @@
-"""Located events: orders, tolerances, what happened, derivatives; `benchmarks/events.py` has the large figures."""
+"""Located events: orders, tolerances, what happened, derivatives;
+`benchmarks/events.py` has the large figures.
+"""
 
 import math
 
@@ -34,8 +36,11 @@ def oscillator(method, **how):
     return sol, abs(sol.q[-1, 0] - b.reference["exact"](np.array([b.t1]))[0])
 
 
-# -- orders and tolerances ----------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("method", "order"), [(ss.RadauIIA(2), 3), (ss.RadauIIA(3), 5), (ss.LobattoIIIAB(3), 4)], ids=str)
+# -- orders and tolerances
+# ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("method", "order"), [(ss.RadauIIA(2), 3), (ss.RadauIIA(3), 5), (ss.LobattoIIIAB(3), 4)], ids=str
+)
 def test_the_order_holds_through_six_impacts(method, order):
     errors = [oscillator(method, dt=dt, locate=True)[1] for dt in (0.0125, 0.00625)]
     assert math.log2(errors[0] / errors[1]) > order - 0.3
@@ -47,7 +52,10 @@ def test_a_partitioned_step_opposes_the_slip_of_its_own_stages(broken):
     reference = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=0.4, rtol=1e-10, atol=1e-10).q[-1]
 
     def order():
-        runs = [ss.simulate(b.system, ss.LobattoIIIAB(3), b.q0, b.u0, t1=0.4, dt=dt, locate=True) for dt in (0.04, 0.02)]
+        runs = [
+            ss.simulate(b.system, ss.LobattoIIIAB(3), b.q0, b.u0, t1=0.4, dt=dt, locate=True)
+            for dt in (0.04, 0.02)
+        ]
         return math.log2(np.divide(*(np.abs(sol.q[-1] - reference).max() for sol in runs)))
 
     assert abs(order() - 4.0) < 0.1
@@ -58,7 +66,10 @@ def test_a_partitioned_step_opposes_the_slip_of_its_own_stages(broken):
 
 def test_the_order_holds_through_stick_and_slip():
     b = ss.benchmarks.load("block-on-belt")
-    runs = [ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=b.t1, dt=dt, locate=True) for dt in (0.25, 0.125, 0.03125)]
+    runs = [
+        ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=b.t1, dt=dt, locate=True)
+        for dt in (0.25, 0.125, 0.03125)
+    ]
     errors = [np.abs(sol.q[-1] - runs[-1].q[-1]).max() for sol in runs[:2]]
     assert math.log2(errors[0] / errors[1]) > 4.7
     assert [e.kind for e in runs[0].events] == ["slip", "stick", "slip", "stick"]
@@ -68,7 +79,10 @@ def test_a_ball_in_space_goes_from_rolling_to_sliding_without_losing_the_order()
     """There slip has no direction, its rate is zero and friction turns at once."""
     make, _, _ = figures.ORDERS["ball that rolls, then slides"]
     system, q0, u0, t1 = make()
-    runs = [ss.simulate(system, ss.RadauIIA(2), q0, u0, t1=t1, dt=dt, locate=True) for dt in (0.05, 0.025, 1.5625e-3)]
+    runs = [
+        ss.simulate(system, ss.RadauIIA(2), q0, u0, t1=t1, dt=dt, locate=True)
+        for dt in (0.05, 0.025, 1.5625e-3)
+    ]
     for sol in runs:
         assert [e.kind for e in sol.events] == ["slip"]
     errors = [np.abs(sol.q[-1] - runs[-1].q[-1]).max() for sol in runs[:2]]
@@ -87,13 +101,16 @@ def test_errors_follow_the_tolerance(method):
 
 
 def test_the_work_stays_in_bounds():
-    """A prototype of this algorithm needed 249 and 719 steps; the estimate is relaxed where it is too careful."""
+    """A prototype of this algorithm needed 249 and 719 steps;
+    the estimate is relaxed where it is too careful.
+    """
     solves = [int(oscillator(ss.RadauIIA(3), rtol=tol, atol=tol)[0].stats.attempts) for tol in (1e-6, 1e-8)]
     assert solves[0] <= 250
     assert solves[1] <= 720
 
 
-# -- what happened ------------------------------------------------------------------------------------------------
+# -- what happened
+# ------------------------------------------------------------------------------------------------
 def woodpecker(tol=1e-8, **more):
     b = ss.benchmarks.load("woodpecker")
     return ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=b.t1, rtol=tol, atol=tol, **more)
@@ -106,7 +123,18 @@ def pecked():
 
 def test_the_woodpecker_pecks_as_in_the_literature(pecked):
     reference = ss.benchmarks.load("woodpecker").reference
-    kinds = ["stick", "slip", "lift-off", "impact", "impact", "impact", "lift-off", "impact", "impact", "stick"]
+    kinds = [
+        "stick",
+        "slip",
+        "lift-off",
+        "impact",
+        "impact",
+        "impact",
+        "lift-off",
+        "impact",
+        "impact",
+        "stick",
+    ]
     assert list(pecked.events.kind) == kinds
     assert list(pecked.events.contact) == [1, 1, 1, 2, 0, 2, 2, 1, 1, 1]
     assert pecked.events[4].name == "beak"
@@ -130,7 +158,9 @@ def test_rows_come_before_and_after_an_impact(pecked):
 def test_forces_are_those_of_an_instant(pecked):
     """Slipping friction is on its cone, sticking inside; and percussions are their integral."""
     forces, closed, stick = pecked.forces(), pecked.modes[:, 1], pecked.modes[:, 4]
-    assert np.abs(np.abs(forces.la_F[closed & ~stick, 1]) - 0.3 * forces.la_N[closed & ~stick, 1]).max() < 1e-12
+    assert (
+        np.abs(np.abs(forces.la_F[closed & ~stick, 1]) - 0.3 * forces.la_N[closed & ~stick, 1]).max() < 1e-12
+    )
     assert np.all(np.abs(forces.la_F[stick, 1]) <= 0.3 * forces.la_N[stick, 1] + 1e-12)
     k = np.flatnonzero(stick)[5]
     mean = (forces.la_N[k, 1] + forces.la_N[k + 1, 1]) / 2
@@ -162,7 +192,13 @@ def test_units_make_no_difference():
     def times(length):
         gravity, tol = 10.0 * length, 1e-6
         sol = ss.simulate(
-            Drop(0.8, 0.3, gravity), ss.RadauIIA(3), [0.8 * length], [0.0], t1=1.6, rtol=tol, atol=tol * length
+            Drop(0.8, 0.3, gravity),
+            ss.RadauIIA(3),
+            [0.8 * length],
+            [0.0],
+            t1=1.6,
+            rtol=tol,
+            atol=tol * length,
         )
         return sol.events.t
 
@@ -198,7 +234,14 @@ class Brick(ss.System):
 
 def thrown(**brick):
     return ss.simulate(
-        Brick(**brick), ss.RadauIIA(2), [0.0, 0.3, 0.2], [1.0, 0.0, -1.0], t1=1.2, rtol=1e-6, atol=1e-6, dt_zeno=1e-3
+        Brick(**brick),
+        ss.RadauIIA(2),
+        [0.0, 0.3, 0.2],
+        [1.0, 0.0, -1.0],
+        t1=1.2,
+        rtol=1e-6,
+        atol=1e-6,
+        dt_zeno=1e-3,
     )
 
 
@@ -213,14 +256,16 @@ def test_neither_the_mass_nor_the_order_of_contacts_changes_what_happens():
         assert other.P_N / mass == pytest.approx(sol.P_N, rel=1e-6, abs=1e-9)
     swapped = thrown(corners=(0.2, -0.2))
     assert swapped.events.t == pytest.approx(sol.events.t, rel=1e-9)
-    assert sorted(zip(swapped.events.t.round(7), swapped.events.kind, 1 - swapped.events.contact, strict=True)) == sorted(
-        zip(sol.events.t.round(7), sol.events.kind, sol.events.contact, strict=True)
-    )
+    assert sorted(
+        zip(swapped.events.t.round(7), swapped.events.kind, 1 - swapped.events.contact, strict=True)
+    ) == sorted(zip(sol.events.t.round(7), sol.events.kind, sol.events.contact, strict=True))
     assert swapped.q[-1] == pytest.approx(sol.q[-1], rel=1e-9)
 
 
 def test_a_run_survives_where_there_may_be_no_modes(capsys):
-    """The rod slides into Painleve's singularity, where a rounding decides: it lifts off, slides on or finds no modes."""
+    """The rod slides into Painleve's singularity, where a rounding decides: it lifts off,
+    slides on or finds no modes.
+    """
     b = ss.benchmarks.load("painleve-rod")
     sol = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=0.9, rtol=1e-8, atol=1e-8)
     assert sol.t[-1] == 0.9
@@ -270,12 +315,16 @@ def test_a_jump_of_the_force_ends_stick_at_its_time():
     assert [(e.kind, round(e.t, 9)) for e in sol.events] == [
         ("force jump", 1.0), ("slip", 1.0), ("force jump", 2.0), ("stick", 3.0),
     ]  # fmt: skip
-    assert sol.q[-1] == pytest.approx([1.0], abs=1e-9)  # 1/2 with one unit of acceleration, 1/2 until it stops
+    # 1/2 with one unit of acceleration, 1/2 until it stops
+    assert sol.q[-1] == pytest.approx([1.0], abs=1e-9)
 
 
-# -- redundant contacts -------------------------------------------------------------------------------------------
+# -- redundant contacts
+# -------------------------------------------------------------------------------------------
 def table(**more):
-    return ss.simulate(Table(), ss.RadauIIA(2), jnp.zeros(3), jnp.zeros(3), t1=1.2, rtol=1e-5, atol=1e-5, **more)
+    return ss.simulate(
+        Table(), ss.RadauIIA(2), jnp.zeros(3), jnp.zeros(3), t1=1.2, rtol=1e-5, atol=1e-5, **more
+    )
 
 
 def test_a_table_on_four_legs_tips_when_its_load_leaves_them():
@@ -298,14 +347,17 @@ def test_signs_read_again_lose_impacts(broken):
 
     def by_sign(dynamics, method, control, at, flags, now, *more):
         g_N = jnp.asarray(dynamics.system.g_N(at.t, at.q))
-        return treat(dynamics, method, control, at, flags & (jnp.pad(g_N, (0, len(flags) - 1)) < 0), now, *more)
+        return treat(
+            dynamics, method, control, at, flags & (jnp.pad(g_N, (0, len(flags) - 1)) < 0), now, *more
+        )
 
     broken(attempt, "treat", by_sign)
     sol = ss.simulate(Drop(1.0), ss.RadauIIA(3), [0.7], [0.0], t1=20.0, rtol=1e-6, atol=1e-6, throw=False)
     assert len(sol.events.of("impact")) < 26 or sol.g_N().min() < -1e-3 or sol.result != ss.RESULTS.successful
 
 
-# -- dense output, a user's own events ----------------------------------------------------------------------------
+# -- dense output, a user's own events
+# ----------------------------------------------------------------------------
 def test_dense_output_has_order_five_and_is_continuous():
     exact, t = ss.benchmarks.load("impact-oscillator").reference["exact"], np.linspace(0.0, 2.0, 301)
     runs = [oscillator(ss.RadauIIA(3), dt=dt, locate=True)[0] for dt in (0.025, 0.0125)]
@@ -340,7 +392,9 @@ def test_own_functions_are_located():
         return q[0] - 0.1
 
     low.direction = -1
-    sol = ss.simulate(Drop(0.8), ss.RadauIIA(3), [0.8], [0.0], t1=1.5, rtol=1e-8, atol=1e-8, events=[high, low])
+    sol = ss.simulate(
+        Drop(0.8), ss.RadauIIA(3), [0.8], [0.0], t1=1.5, rtol=1e-8, atol=1e-8, events=[high, low]
+    )
     apex = sol.events[sol.events.name == "high"].t
     assert 0.72 in np.round(apex, 10)  # halfway between the impacts at 0.4 and 1.04
     falls = sol.events[sol.events.name == "low"].t
@@ -357,7 +411,8 @@ def test_a_terminal_event_ends_the_run():
     assert [e.kind for e in sol.events] == ["impact", "event"]
 
 
-# -- inside transformations ---------------------------------------------------------------------------------------
+# -- inside transformations
+# ---------------------------------------------------------------------------------------
 def through_impacts(p, drag=0.0):
     how = {"dt": 0.05, "locate": True} if drag else {"rtol": 1e-6, "atol": 1e-6}
     sol = ss.simulate(Drop(p[1], drag), ss.RadauIIA(2), p[:1], jnp.zeros(1), t1=1.6, max_steps=60, **how)
@@ -425,7 +480,8 @@ def test_batches_are_the_single_runs():
         assert np.all(np.isinf(batch.events.t[k, n:]))
 
 
-# -- files, and what is refused -----------------------------------------------------------------------------------
+# -- files, and what is refused
+# -----------------------------------------------------------------------------------
 def test_events_come_back_from_a_file(pecked, tmp_path):
     pecked.save(tmp_path / "run.nc")
     again = ss.load(tmp_path / "run.nc")
@@ -448,7 +504,9 @@ def test_methods_without_an_estimate_are_refused_by_name(method):
 
 
 @pytest.mark.parametrize(
-    "made", [ss.LobattoIIIAB(3, form="momentum"), ss.LobattoIIIAB(3, integrated=True), ss.LobattoIIIAB(5)], ids=str
+    "made",
+    [ss.LobattoIIIAB(3, form="momentum"), ss.LobattoIIIAB(3, integrated=True), ss.LobattoIIIAB(5)],
+    ids=str,
 )
 def test_partitioned_methods_that_cannot_locate_events_say_so(made):
     with pytest.raises(ValueError, match=r"LobattoIIIAB.* located? events"):
@@ -466,8 +524,10 @@ def test_partitioned_methods_that_cannot_locate_events_say_so(made):
         ({"rtol": 1e-4, "t_eval": [0.5, 0.2]}, "t_eval must be times in ascending order"),
         ({"rtol": 1e-4, "t_eval": [5.0]}, "t_eval must be between t0 = 0 and t1 = 1"),
         ({"rtol": 1e-4, "events": [3]}, "events must be functions"),
-        ({"rtol": 1e-4, "events": lambda t, q, u: q + u}, r"must return one number, got an array of shape \(1,\)"),
-        ({"rtol": 1e-4, "events": [lambda t, q, u: (q[0], u[0])]}, r"must return one number, got an array of shape \(2,\)"),
+        ({"rtol": 1e-4, "events": lambda t, q, u: q + u},
+         r"must return one number, got an array of shape \(1,\)"),
+        ({"rtol": 1e-4, "events": [lambda t, q, u: (q[0], u[0])]},
+         r"must return one number, got an array of shape \(2,\)"),
         ({"rtol": 1e-4, "t_eval": "all"}, "t_eval must be an array of times, got 'all'"),
         ({"rtol": 1e-4, "max_events": 0}, "max_events must be a whole number, at least 1, got 0"),
         ({"rtol": 1e-4, "max_events": 2.5}, "max_events must be a whole number"),
@@ -543,7 +603,9 @@ def test_rows_between_the_steps_have_derivatives_behind_an_impact_too():
     times = np.array([0.11, 0.35, 0.52, 0.77, 0.93])
 
     def found(drag):
-        sol = ss.simulate(Drop(drag=drag), ss.RadauIIA(2), [0.4], [0.0], t1=1.0, max_steps=900, t_eval=times, rtol=1e-8)
+        sol = ss.simulate(
+            Drop(drag=drag), ss.RadauIIA(2), [0.4], [0.0], t1=1.0, max_steps=900, t_eval=times, rtol=1e-8
+        )
         return jnp.stack([sol.q[:, 0], sol.u[:, 0]])
 
     steps = [(found(0.3 + d) - found(0.3 - d)) / (2 * d) for d in (1e-3, 2e-3)]
@@ -552,7 +614,9 @@ def test_rows_between_the_steps_have_derivatives_behind_an_impact_too():
 
 def test_rows_that_max_steps_did_not_reach_have_no_numbers():
     def ends(q0):
-        return ss.simulate(Falls(), ss.RadauIIA(2), q0, [0.0], t1=9.0, max_steps=3, t_eval=[0.0, 8.0, 9.0], rtol=1e-9)
+        return ss.simulate(
+            Falls(), ss.RadauIIA(2), q0, [0.0], t1=9.0, max_steps=3, t_eval=[0.0, 8.0, 9.0], rtol=1e-9
+        )
 
     sol = jax.jit(ends)(jnp.zeros(1))
     assert sol.result == ss.RESULTS.max_steps_reached

@@ -1,6 +1,8 @@
-"""Simulating needs JAX, Equinox, jaxtyping, NumPy and SciPy; whatever else is missing is named together with its extra.
+"""Simulating needs JAX, Equinox, jaxtyping, NumPy and SciPy;
+whatever else is missing is named together with its extra.
 
-Where packages are hidden, a process of its own looks for them and does not find them, as if they were not installed.
+Where packages are hidden, a process of its own looks for them and does not find them, as if they were not
+installed.
 """
 
 import ast
@@ -27,7 +29,9 @@ def packages(requirements):
     return {modules.get(name, name) for name in names}
 
 
-EXTRAS = {name: packages(r) for name, r in PROJECT["optional-dependencies"].items() if name not in ("all", "dev")}
+EXTRAS = {
+    name: packages(r) for name, r in PROJECT["optional-dependencies"].items() if name not in ("all", "dev")
+}
 EXTRAS["files"].add("pandas")  # which xarray needs itself
 ALL = sorted(set().union(*EXTRAS.values()))
 
@@ -49,8 +53,8 @@ def without(hidden, code, *arguments, cwd=None):
     program = HIDE.replace("NAMES", repr(set(hidden))) + code
     environment = os.environ | {"STICKSLIP_CACHE": "off", "JAX_PLATFORMS": "cpu"}
     return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], env=environment, cwd=cwd, capture_output=True, text=True,
-        check=False,
+        [sys.executable, "-c", program, *map(str, arguments)], env=environment, cwd=cwd, capture_output=True,
+        text=True, check=False,
     )  # fmt: skip
 
 
@@ -72,7 +76,9 @@ def found(name):
 print(json.dumps([name for name in sys.argv[1:] if found(name)]))
 """
     assert said(without(ALL, code, *ALL, "numpy")) == ["numpy"]
-    assert said(without({"mujoco"}, code, *ALL, "numpy")) == [name for name in [*ALL, "numpy"] if name != "mujoco"]
+    assert said(without({"mujoco"}, code, *ALL, "numpy")) == [
+        name for name in [*ALL, "numpy"] if name != "mujoco"
+    ]
     assert "No module named 'matplotlib'" in without(ALL, "import matplotlib.pyplot").stderr
 
 
@@ -162,7 +168,10 @@ def test_without_any_extra_runs_are_made_and_everything_else_says_what_it_needs(
         "save": f"sol.save of {tmp_path / 'new.nc'} needs xarray, h5netcdf and h5py: {install('files')}",
         "load": f"ss.load of {tmp_path / 'run.nc'} needs xarray, h5netcdf and h5py: {install('files')}",
         "progress": f"simulate(progress=True) needs rich: {install('cli')}",
-        "reproduce": f"stickslip reproduce needs rich, matplotlib, pillow, jinja2 and plotly: {install('cli,plots,pages')}",
+        "reproduce": (
+            f"stickslip reproduce needs rich, matplotlib, pillow, jinja2 and plotly: "
+            f"{install('cli,plots,pages')}"
+        ),
         "pictures": f"a picture of the reproduction needs pillow: {install('plots')}",
         "tree": f"the picture of the decision tree needs pillow: {install('plots')}",
         "command line": f"stickslip on the command line needs typer and rich: {install('cli')}",
@@ -178,7 +187,9 @@ def test_the_command_without_its_extra_says_so_in_one_line(hidden):
     done = without(hidden, COMMAND, "list")
     names = " and ".join(hidden)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f'error: stickslip on the command line needs {names}: pip install "stickslip[cli]"\n'
+    assert (
+        done.stderr == f'error: stickslip on the command line needs {names}: pip install "stickslip[cli]"\n'
+    )
 
 
 COMMANDS = """
@@ -199,14 +210,24 @@ print(json.dumps([said(*line.split()) for line in sys.argv[1:]]))
 
 def test_commands_without_their_extra_say_so_before_they_run(tmp_path):
     lines = {
-        "run bouncing-ball --plot a.png": 'stickslip run --plot needs matplotlib: pip install "stickslip[plots]"',
-        "run bouncing-ball --html a.html": 'stickslip run --html needs jinja2 and plotly: pip install "stickslip[pages]"',
-        "run bouncing-ball --save a.nc --plot a.png": (
-            'stickslip run --plot --save needs matplotlib, xarray, h5netcdf and h5py: pip install "stickslip[plots,files]"'
+        "run bouncing-ball --plot a.png": (
+            'stickslip run --plot needs matplotlib: pip install "stickslip[plots]"'
         ),
-        "convergence pendulum --plot a.png": 'stickslip convergence --plot needs matplotlib: pip install "stickslip[plots]"',
+        "run bouncing-ball --html a.html": (
+            'stickslip run --html needs jinja2 and plotly: pip install "stickslip[pages]"'
+        ),
+        "run bouncing-ball --save a.nc --plot a.png": (
+            "stickslip run --plot --save needs matplotlib, xarray, h5netcdf and h5py: pip install "
+            '"stickslip[plots,files]"'
+        ),
+        "convergence pendulum --plot a.png": (
+            'stickslip convergence --plot needs matplotlib: pip install "stickslip[plots]"'
+        ),
         "demo": 'stickslip demo needs matplotlib, jinja2 and plotly: pip install "stickslip[plots,pages]"',
-        "reproduce": 'stickslip reproduce needs matplotlib, pillow, jinja2 and plotly: pip install "stickslip[plots,pages]"',
+        "reproduce": (
+            "stickslip reproduce needs matplotlib, pillow, jinja2 and plotly: pip install "
+            '"stickslip[plots,pages]"'
+        ),
     }
     light = "run bouncing-ball --t1 0.2 --method moreau --save a.npz"
     *refused, fine = said(without(set(ALL) - EXTRAS["cli"], COMMANDS, *lines, light, cwd=tmp_path))
@@ -234,7 +255,9 @@ def trees():
 
 
 def test_packages_of_extras_are_imported_where_they_are_needed_only():
-    """At the top of a module they would be imported by everybody; `cli.py` is imported by nobody who simulates."""
+    """At the top of a module they would be imported by everybody;
+    `cli.py` is imported by nobody who simulates.
+    """
     found = set()
     for file, tree in trees().items():
         for node in tree.body:
@@ -252,7 +275,11 @@ def test_every_extra_that_is_named_brings_the_package():
                 pairs.append([argument.value for argument in node.args[:2]])
             if isinstance(node, ast.Dict):
                 columns = [[getattr(x, "value", None) for x in part] for part in (node.keys, node.values)]
-                pairs += [pair for pair in zip(*columns, strict=True) if isinstance(pair[1], str) and pair[1] in EXTRAS]
+                pairs += [
+                    pair
+                    for pair in zip(*columns, strict=True)
+                    if isinstance(pair[1], str) and pair[1] in EXTRAS
+                ]
     assert len(pairs) > 15
     for package, extra in pairs:
         assert package.partition(".")[0] in EXTRAS[extra], (package, extra)
@@ -266,7 +293,9 @@ def test_the_light_core_is_light_and_all_is_all():
 
 
 def test_the_table_of_extras_is_that_of_the_package():
-    table = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", (ROOT / "docs" / "getting-started.md").read_text(), flags=re.M)
+    table = re.findall(
+        r"^\| `(\w+)` \| ([^|]+) \|", (ROOT / "docs" / "getting-started.md").read_text(), flags=re.M
+    )
     optional = PROJECT["optional-dependencies"]
     bare = {name: ", ".join(re.match(r"[\w-]+", r)[0] for r in optional[name]) for name in EXTRAS}
     assert dict(table) == bare | {"all": "all of these"}

@@ -28,7 +28,9 @@ class Ball(type(BALL.system)):
 
     def h(self, t, q, u):
         h = super().h(t, q, u)
-        return {"h shape": h[:2], "h nan": h * jnp.nan, "h late nan": jnp.where(t > 0.25, jnp.nan, h)}.get(self.broken, h)
+        return {"h shape": h[:2], "h nan": h * jnp.nan, "h late nan": jnp.where(t > 0.25, jnp.nan, h)}.get(
+            self.broken, h
+        )
 
     def g(self, t, q):
         return jnp.array([q[0] - 0.1]) if self.broken == "g" else jnp.zeros(0)
@@ -76,7 +78,10 @@ def go(system=None, method=None, q0=(0.0, 1.0, 0.0), u0=(0.0, 0.0, 0.0), t1=0.5,
         ("order", "before any ss.FrictionElement"),
         ("axes", r"contact 0: Coulomb\(axes=\[0. 1.\]\): axes must be finite and > 0"),
         ("radius", r"contact 1: CoulombContensou\(radius=-0.001\): radius must be finite and > 0"),
-        ("element", r"friction element laws\[1\]: FrictionElement\(force=-1.0\): force must be finite and >= 0"),
+        (
+            "element",
+            r"friction element laws\[1\]: FrictionElement\(force=-1.0\): force must be finite and >= 0",
+        ),
     ],
 )
 def test_a_system_that_breaks_the_contract_is_refused(broken, words):
@@ -101,7 +106,9 @@ def test_a_run_that_meets_a_nan_keeps_the_steps_before_and_names_the_step():
 def test_a_solver_that_gives_up_ends_the_run_and_says_what_to_change():
     method = ss.Rattle(solver=ss.SemismoothNewton(max_iterations=1))
     b = ss.benchmarks.load("slider-crank")
-    with pytest.raises(ss.SimulationError, match=r"solve 1 of 2, largest residual in .*: the semismooth Newton") as error:
+    with pytest.raises(
+        ss.SimulationError, match=r"solve 1 of 2, largest residual in .*: the semismooth Newton"
+    ) as error:
         ss.simulate(b.system, method, b.q0, b.u0, t1=0.1, dt=1e-4)
     assert 0 < error.value.solution.t.shape[0] < 1000
 
@@ -121,7 +128,9 @@ class Jaws(ss.System):
         return jnp.array([q[0] + 0.5 - t, 0.5 - t - q[0]])
 
 
-@pytest.mark.parametrize("method", [ss.Rattle(), ss.RadauIIA(2), ss.GeneralizedAlpha()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "method", [ss.Rattle(), ss.RadauIIA(2), ss.GeneralizedAlpha()], ids=lambda m: type(m).__name__
+)
 def test_where_there_is_no_solution_none_is_found(method):
     sol = ss.simulate(Jaws(), method, [0.0], [0.0], t1=1.0, dt=1e-2, throw=False)
     assert sol.result != ss.RESULTS.successful
@@ -132,10 +141,18 @@ def test_where_there_is_no_solution_none_is_found(method):
 def test_a_wrong_start_inside_tracing_is_told_by_the_result_code():
     import jax
 
-    bad = jax.jit(lambda y: ss.simulate(BALL.system, ss.Rattle(), jnp.array([0.0, y, 0.0]), BALL.u0, t1=0.1, dt=1e-2).result)
+    bad = jax.jit(
+        lambda y: (
+            ss.simulate(BALL.system, ss.Rattle(), jnp.array([0.0, y, 0.0]), BALL.u0, t1=0.1, dt=1e-2).result
+        )
+    )
     assert bad(0.05) == ss.RESULTS.inconsistent_start
     assert bad(0.5) == ss.RESULTS.successful
-    mu = jax.jit(lambda mu: ss.simulate(type(BALL.system)(mu=mu), ss.Rattle(), BALL.q0, BALL.u0, t1=0.1, dt=1e-2).result)
+    mu = jax.jit(
+        lambda mu: (
+            ss.simulate(type(BALL.system)(mu=mu), ss.Rattle(), BALL.q0, BALL.u0, t1=0.1, dt=1e-2).result
+        )
+    )
     assert mu(-0.1) == ss.RESULTS.inconsistent_start
     assert mu(0.1) == ss.RESULTS.successful
 

@@ -1,4 +1,6 @@
-"""What the benchmarks do not show: velocity constraints, moving walls, constant reservoirs, Moreau recovered."""
+"""What the benchmarks do not show: velocity constraints, moving walls,
+constant reservoirs, Moreau recovered.
+"""
 
 import os
 
@@ -18,8 +20,8 @@ POSITION_LEVEL = [m for m in METHODS if REGISTRY[m]().level == "position"]
 class Skate(ss.System):
     """A blade on a tilted plane: no velocity across the blade (bilateral, velocity level). q = (x, y, phi).
 
-    With constant spin w and gravity a along x the blade drifts sideways on a cycloid: for u(0) = 0 and phi = w t,
-    v = a sin(w t)/w along the blade, x = a sin^2(w t)/(2 w^2), y = a (2 w t - sin(2 w t))/(4 w^2).
+    With constant spin w and gravity a along x the blade drifts sideways on a cycloid: for u(0) = 0 and phi =
+    w t, v = a sin(w t)/w along the blade, x = a sin^2(w t)/(2 w^2), y = a (2 w t - sin(2 w t))/(4 w^2).
     """
 
     a: float = 2.0
@@ -42,7 +44,10 @@ def test_a_velocity_constraint_holds_at_the_end_of_each_step(kind):
         exact = 2.0 * np.array([np.sin(w) ** 2 / (2 * w**2), (2 * w - np.sin(2 * w)) / (4 * w**2)])
         errors.append(np.abs(sol.q[-1, :2] - exact).max())
     if kind == "rattle":
-        rate = [-np.sin(p) * ux + np.cos(p) * uy for p, ux, uy in zip(sol.q[:, 2], sol.u[:, 0], sol.u[:, 1], strict=True)]
+        rate = [
+            -np.sin(p) * ux + np.cos(p) * uy
+            for p, ux, uy in zip(sol.q[:, 2], sol.u[:, 0], sol.u[:, 1], strict=True)
+        ]
         assert np.abs(rate).max() < 1e-10
     assert slope(dts, errors) > 0.8  # first order: the constraint turns (see the notes on turning directions)
 
@@ -113,7 +118,10 @@ def test_a_friction_element_brakes_with_its_force_and_holds(kind):
     assert np.linalg.norm(sol.P_F[1:45], axis=1) == pytest.approx(2.0 * 1e-2, abs=1e-12)
     assert np.linalg.norm(sol.P_F, axis=1).max() <= 2.0 * 1e-2 + 1e-12
     assert np.abs(sol.u[-1]).max() < 1e-12
-    assert (list(sol.state[1:45, 0]), list(sol.state[55:, 0])) == (["slip"] * 44, ["stick"] * (len(sol.t) - 55))
+    assert (list(sol.state[1:45, 0]), list(sol.state[55:, 0])) == (
+        ["slip"] * 44,
+        ["stick"] * (len(sol.t) - 55),
+    )
     direction = sol.q[1:] / np.linalg.norm(sol.q[1:], axis=1)[:, None]
     assert direction == pytest.approx(np.tile([0.6, -0.8], (len(direction), 1)), abs=1e-9)
 
@@ -138,13 +146,20 @@ def test_the_shifted_scheme_is_moreaus_to_round_off(name):
 ALL_CASES = [(n, c) for n in ss.benchmarks.names() for c in ss.benchmarks.cases(n)]
 
 
-# Rigid contact, nothing driven, no stiff force. The others have tests of their own with some methods, and all are in
-# docs/benchmarks.md; STICKSLIP_TEST_ALL=1 runs them all here.
+# Rigid contact, nothing driven, no stiff force. The others have tests of their own with some methods, and all
+# are in docs/benchmarks.md; STICKSLIP_TEST_ALL=1 runs them all here.
 FEW = {"tippedisk": ["rattle", "radau2"], "slider-crank": REPRESENTATIVE}
 CONSERVATIVE = ["bouncing-ball", "slider-crank", "mass-on-slope", "bouncing-ball-1d", "tippedisk"]
 if os.environ.get("STICKSLIP_TEST_ALL"):
     FEW = {}
-    CONSERVATIVE += ["rolling-ball", "ball-in-hollow-sphere", "ball-in-cylinder", "painleve-rod", "tippe-top", "tetrahedron"]
+    CONSERVATIVE += [
+        "rolling-ball",
+        "ball-in-hollow-sphere",
+        "ball-in-cylinder",
+        "painleve-rod",
+        "tippe-top",
+        "tetrahedron",
+    ]
     CONSERVATIVE += ["sliding-cube", "incline", "bounce"]
 
 
@@ -158,7 +173,9 @@ def test_position_level_methods_never_penetrate(name, benchmark):
         sol = run(benchmark, case, name, t1=0.3 if benchmark == "tippedisk" else None)
         properties.no_penetration(sol)
         # What order two makes of the energy between impacts: RATTLE at most 2e-4 here, some a bit more.
-        properties.energy_is_not_gained(sol, relative=5e-4 if name.startswith(("tr", "generalized")) else 2e-4)
+        properties.energy_is_not_gained(
+            sol, relative=5e-4 if name.startswith(("tr", "generalized")) else 2e-4
+        )
         assert sol.result == ss.RESULTS.successful
 
 
@@ -197,14 +214,19 @@ def test_memory_does_not_grow_with_steps_beyond_what_is_saved():
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     import jax
 
-    saved = sum(np.asarray(a).nbytes for a in jax.tree.leaves((sol.t, sol.q, sol.u, sol.P_N, sol.P_F, sol.stats)))
+    saved = sum(
+        np.asarray(a).nbytes for a in jax.tree.leaves((sol.t, sol.q, sol.u, sol.P_N, sol.P_F, sol.stats))
+    )
     assert grown < 3 * saved + 30e6
 
 
 @pytest.mark.parametrize("every", [7, 1000, 1500, 5000])
 def test_rows_that_are_kept_are_those_of_the_whole_run(every):
     b = ss.benchmarks.load("slider-crank")
-    whole, kept = (ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=2503 * b.dt, dt=b.dt, save_every=k) for k in (1, every))
+    whole, kept = (
+        ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=2503 * b.dt, dt=b.dt, save_every=k)
+        for k in (1, every)
+    )
     rows = np.append(np.arange(0, 2503, every), 2503)
     for name in ("t", "q", "u"):
         assert np.array_equal(getattr(kept, name), getattr(whole, name)[rows])
@@ -238,7 +260,8 @@ def test_what_cannot_be_kept_is_refused(wrong):
         ss.simulate(b.system, ss.Rattle(), b.q0, b.u0, t1=1.0, stepsize=stepsize, save_every=2)
 
 
-# -- pictures ----------------------------------------------------------------------------------------------------------
+# -- pictures
+# ----------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def bounced():
     b = ss.benchmarks.load("bouncing-ball")
@@ -251,7 +274,9 @@ def test_a_picture_has_forces_states_and_names_with_units(bounced):
     forces = panels["contact forces, means over steps"]
     assert {"positions", "velocities", "gaps", "stick and slip", "energy"} < set(panels)
     assert all(axis.get_xlabel() == "t in s" for axis in figure.axes)
-    assert [axis.get_ylabel() for axis in figure.axes[:4]] == ["in m", "in rad", "in m/s", "in rad/s"], "a panel a unit"
+    assert [axis.get_ylabel() for axis in figure.axes[:4]] == ["in m", "in rad", "in m/s", "in rad/s"], (
+        "a panel a unit"
+    )
     assert forces.get_ylabel() == "in N"
     assert all(axis.lines or axis.collections for axis in figure.axes), "no panel is empty"
     # Resting on the ground it carries 9.81 N; the first impact is sixty times that, and a mark at the edge.

@@ -29,7 +29,8 @@ BALL = ss.benchmarks.load("bouncing-ball")
 
 
 def simulated(system=None, method=None, t1=0.5, dt=2e-2, **options):
-    return ss.simulate(BALL.system if system is None else system, method or ss.MoreauMidpoint(), BALL.q0, BALL.u0,
+    return ss.simulate(BALL.system if system is None else system, method or ss.MoreauMidpoint(), BALL.q0,
+                       BALL.u0,
                        t1=t1, dt=dt, **options)  # fmt: skip
 
 
@@ -148,7 +149,11 @@ def test_unnamed_components_are_counted_and_rates_follow_coordinates_only_where_
     def names(system, nq=1, nu=1, n_N=1):
         return [[(label.name, label.unit) for label in part] for part in Labels.of(system, nq, nu, n_N)]
 
-    assert names(ss.System(), 2, 2, 1) == [[("q_0", ""), ("q_1", "")], [("u_0", ""), ("u_1", "")], [("contact 0", "")]]
+    assert names(ss.System(), 2, 2, 1) == [
+        [("q_0", ""), ("q_1", "")],
+        [("u_0", ""), ("u_1", "")],
+        [("contact 0", "")],
+    ]
     assert names(Named())[1] == [("y_dot", "m/s")]
     assert names(Named(velocities=("v [m/s]",)))[1] == [("v", "m/s")]
     assert names(Turned())[1] == [("u_0", "")]
@@ -169,7 +174,9 @@ def test_a_dataset_has_the_arrays_by_name_and_unit(sol):
     assert np.array_equal(data.dt, sol.dt)
     assert data.newton_iterations.dims == ("step", "solve")
     assert data.attrs["result"] == "successful"
-    assert data.attrs["method"].startswith("MoreauMidpoint(solver=Automatic(newton=SemismoothNewton(atol=1e-13")
+    assert data.attrs["method"].startswith(
+        "MoreauMidpoint(solver=Automatic(newton=SemismoothNewton(atol=1e-13"
+    )
     assert data.attrs["system"] == "stickslip.benchmarks.bouncing_ball.BouncingBall"
     assert all("long_name" in v.attrs for v in data.data_vars.values())
 
@@ -180,7 +187,12 @@ def test_friction_percussions_have_the_unit_of_their_law():
 
         @property
         def laws(self):
-            first = ss.Coulomb(0.1, dim=2), ss.Pivoting(0.1), ss.Rolling(0.1, dim=2), ss.RectangularCoulomb(0.1, (1.0, 2.0))
+            first = (
+                ss.Coulomb(0.1, dim=2),
+                ss.Pivoting(0.1),
+                ss.Rolling(0.1, dim=2),
+                ss.RectangularCoulomb(0.1, (1.0, 2.0)),
+            )
             return (
                 ss.Contact(friction=first),
                 ss.Contact(friction=ss.CoulombContensou(0.1, 0.1)),
@@ -190,8 +202,8 @@ def test_friction_percussions_have_the_unit_of_their_law():
     system = Everything()
     labels = list(dataset._friction_labels(system, Labels.of(system, 1, 1, 2).contacts))
     assert [label.name for label in labels] == [
-        "foot sliding 0", "foot sliding 1", "foot pivoting 0", "foot rolling 0", "foot rolling 1", "foot sliding 2",
-        "foot sliding 3", "hand sliding 0", "hand sliding 1", "hand pivoting 0",
+        "foot sliding 0", "foot sliding 1", "foot pivoting 0", "foot rolling 0", "foot rolling 1",
+        "foot sliding 2", "foot sliding 3", "hand sliding 0", "hand sliding 1", "hand pivoting 0",
         "element 0 friction 0", "element 0 friction 1",
     ]  # fmt: skip
     torque, force = "N m s", "N s"
@@ -206,7 +218,12 @@ def test_friction_percussions_have_the_unit_of_their_law():
 
 def test_forces_have_the_unit_of_a_force():
     data = simulated(method=ss.GeneralizedAlpha(), t1=0.1).to_xarray()
-    assert (data.la_N.units, data.la_F.units, data.Lambda_N.units, data.Lambda_F.units) == ("N", "N", "N s", "N s")
+    assert (data.la_N.units, data.la_F.units, data.Lambda_N.units, data.Lambda_F.units) == (
+        "N",
+        "N",
+        "N s",
+        "N s",
+    )
 
 
 def test_a_batch_and_a_trace_are_refused():
@@ -274,7 +291,9 @@ def test_solutions_of_traces_and_batches_come_back_as_jax_arrays(tmp_path):
     one = jax.jit(lambda mu: simulated(eqx.tree_at(lambda s: s.mu, BALL.system, mu), t1=0.1))(0.1)
     back = came_back(one, tmp_path)
     assert isinstance(back.q, jax.Array)
-    batch = jax.vmap(lambda mu: simulated(eqx.tree_at(lambda s: s.mu, BALL.system, mu), t1=0.1))(jnp.array([0.1, 0.2]))
+    batch = jax.vmap(lambda mu: simulated(eqx.tree_at(lambda s: s.mu, BALL.system, mu), t1=0.1))(
+        jnp.array([0.1, 0.2])
+    )
     second = came_back(jax.tree.map(lambda a: a[1], batch), tmp_path)
     assert second.system.mu == 0.2
 
@@ -311,9 +330,10 @@ def test_options_of_methods_and_solvers_are_kept():
 @pytest.mark.parametrize(
     "value",
     [
-        None, True, 3, -0.0, 0.1, float("inf"), "a", (1, (2.0,)), [1, "b"], {"a": (1,)}, np.float32(0.1), np.arange(3),
-        np.array([[True], [False]]), np.array([np.nan, np.inf]), np.zeros((0, 2)), jnp.asarray(0.1), jnp.arange(2.0),
-        jnp.asarray(0.1, dtype=jnp.float32), jnp.asarray(2**62),
+        None, True, 3, -0.0, 0.1, float("inf"), "a", (1, (2.0,)), [1, "b"], {"a": (1,)}, np.float32(0.1),
+        np.arange(3),
+        np.array([[True], [False]]), np.array([np.nan, np.inf]), np.zeros((0, 2)), jnp.asarray(0.1),
+        jnp.arange(2.0), jnp.asarray(0.1, dtype=jnp.float32), jnp.asarray(2**62),
     ],
 )  # fmt: skip
 def test_values_come_back_as_they_are(value):
@@ -340,7 +360,9 @@ def test_a_system_of_ones_own_is_recorded_and_what_was_computed_is_there(tmp_pat
         lambda: back.system.mu,
         lambda: simulated(back.system),
     ):
-        with pytest.raises((RuntimeError, AttributeError), match=r"ss\.load\('.*own\.nc', system=Breaks\(\.\.\.\)\)"):
+        with pytest.raises(
+            (RuntimeError, AttributeError), match=r"ss\.load\('.*own\.nc', system=Breaks\(\.\.\.\)\)"
+        ):
             asked()
     xr.testing.assert_identical(back.to_xarray(), sol.to_xarray())
     back.save(tmp_path / "again.nc")
@@ -382,9 +404,15 @@ class Held(Ball1D):
     [
         ({"m": 2.0}, r"another Held: m is 1\.0 in the file and 2\.0"),
         ({"law": ss.Contact(e_N=0.4)}, r"law\.e_N is 0\.5 in the file and 0\.4"),
-        ({"law": ss.Contact(e_N=0.5, friction=ss.Coulomb(0.1))}, r"law\.friction is \(\) in the file and \(Coulomb"),
+        (
+            {"law": ss.Contact(e_N=0.5, friction=ss.Coulomb(0.1))},
+            r"law\.friction is \(\) in the file and \(Coulomb",
+        ),
         ({"table": (1.0, 3.0)}, r"table\[1\] is 2\.0 in the file and 3\.0"),
-        ({"shape": np.eye(3)}, r"shape is \[\[1\.0, 0\.0\], \[0\.0, 1\.0\]\] in the file and \[\[1\.0, 0\.0, 0\.0\]"),
+        (
+            {"shape": np.eye(3)},
+            r"shape is \[\[1\.0, 0\.0\], \[0\.0, 1\.0\]\] in the file and \[\[1\.0, 0\.0, 0\.0\]",
+        ),
         ({"mode": "hard"}, "mode is 'soft' in the file and 'hard'"),
         ({"profile": None}, "profile is ufunc in the file and None"),
     ],
@@ -420,9 +448,9 @@ def test_a_method_of_ones_own_is_recorded_too(tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "subprocess:Popen", "antigravity:Any", "stickslip.files:Path", "stickslip.files:load", "stickslip.nowhere:System",
-        "stickslip.files:FileError", "stickslip:System", "stickslip.__main__:System", "stickslip.system:System.M",
-        "stickslip_evil.a:System",
+        "subprocess:Popen", "antigravity:Any", "stickslip.files:Path", "stickslip.files:load",
+        "stickslip.nowhere:System", "stickslip.files:FileError", "stickslip:System",
+        "stickslip.__main__:System", "stickslip.system:System.M", "stickslip_evil.a:System",
     ],
 )  # fmt: skip
 def test_only_classes_of_the_package_are_built(name):
@@ -471,11 +499,13 @@ REFUSED = {
     "folder": (lambda f: (f.unlink(), f.mkdir()), "is not a file"),
     "foreign netCDF": (foreign_netcdf, "not written by stickslip"),
     "foreign HDF5": (foreign_hdf5, "not written by stickslip"),
-    "newer": (lambda f: with_attribute(f, "stickslip_format", 9), "has format 9, this stickslip reads formats up to 2"),
+    "newer": (lambda f: with_attribute(f, "stickslip_format", 9),
+              "has format 9, this stickslip reads formats up to 2"),
     "no number": (lambda f: with_attribute(f, "stickslip_format", "one"), "damaged: stickslip_format is one"),
     "missing": (lambda f: rewritten(f, lambda d: d.drop_vars(["u", "residual"])), "incomplete: u, residual"),
     "no record": (lambda f: rewritten(f, lambda d: d.drop_vars("record")), "damaged: its record"),
-    "narrower": (lambda f: rewritten(f, lambda d: d.isel(coordinate=[0])), r"q is t x coordinate = \(26, 1\), expected"),
+    "narrower": (lambda f: rewritten(f, lambda d: d.isel(coordinate=[0])),
+                 r"q is t x coordinate = \(26, 1\), expected"),
     "transposed": (lambda f: rewritten(f, lambda d: d.assign(q=d.q.T)), "wrong shape: q is coordinate x t"),
     "shorter": (lambda f: rewritten(f, lambda d: d.isel(t=slice(0, 5))), "wrong shape"),
     "edited": (lambda f: rewritten(f, lambda d: d.assign(u=2.0 * d.u)), "does not fit its digest"),
@@ -585,7 +615,9 @@ def interrupted(*_):
         (os, "replace", no_rights, OSError),
     ],
 )
-def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(sol, file, monkeypatch, owner, name, broken, error):
+def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
+    sol, file, monkeypatch, owner, name, broken, error
+):
     before, other = file.read_bytes(), dataclasses.replace(sol, u=2.0 * sol.u)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, broken)

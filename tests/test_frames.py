@@ -1,4 +1,6 @@
-"""A contact that says where it is: gaps, friction velocities and pictures that follow, against formulas by hand."""
+"""A contact that says where it is: gaps, friction velocities and pictures that follow,
+against formulas by hand.
+"""
 
 import dataclasses
 
@@ -77,7 +79,9 @@ class Sideways(Coin):
 
     @property
     def touches(self):
-        return (ss.ContactFrame("rim", SPATIAL, point=self.lowest, tangents=[[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]),)
+        return (
+            ss.ContactFrame("rim", SPATIAL, point=self.lowest, tangents=[[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]),
+        )
 
 
 def coin_by_hand(q, u):
@@ -130,7 +134,8 @@ class Lift(rigid.SpatialBody):
     def touches(self):
         return (
             ss.ContactFrame(
-                ("left", "right"), (ss.Contact(friction=ss.CoulombContensou(0.3, 0.01)), SPATIAL), point=self.corners,
+                ("left", "right"), (ss.Contact(friction=ss.CoulombContensou(0.3, 0.01)), SPATIAL),
+                point=self.corners,
                 normal=N, tangents=AXES, opposite=lambda t, q: self.platform(t, q)[0], against=self.platform,
             ),
         )  # fmt: skip
@@ -191,7 +196,8 @@ class Discs(ss.System):
         return (
             ss.ContactFrame(
                 "discs", COULOMB, point=lambda t, q: q[3:5] - self.r * self.normal(t, q), normal=self.normal,
-                opposite=lambda t, q: q[:2] + self.r * self.normal(t, q), body=self.second, against=self.first,
+                opposite=lambda t, q: q[:2] + self.r * self.normal(t, q), body=self.second,
+                against=self.first,
             ),
             ss.ContactFrame(
                 "wall", ss.Contact(friction=(ss.Coulomb(0.2), ss.Rolling(0.01))), body=self.first,
@@ -267,7 +273,10 @@ def test_a_run_is_that_of_the_same_system_by_hand():
     # arrows of forces need not be drawn
     (found,) = [s for s in ss.shapes.drawn(sol.system, 0.0, sol.q[3]) if isinstance(s, ss.shapes.Contacts)]
     (stated,) = [s for s in ss.shapes.flat(by_hand.draw(0.0, sol.q[3])) if isinstance(s, ss.shapes.Contacts)]
-    assert all(np.allclose(a, b, atol=1e-15) for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(stated), strict=True))
+    assert all(
+        np.allclose(a, b, atol=1e-15)
+        for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(stated), strict=True)
+    )
 
 
 def test_other_laws_come_behind():
@@ -302,7 +311,9 @@ def wheel(**frame):
 
 def changed(base=Wheel, **parts):
     return type(
-        "Changed", (base,), {key: property(f) if key in ("laws", "contacts", "touches") else f for key, f in parts.items()}
+        "Changed",
+        (base,),
+        {key: property(f) if key in ("laws", "contacts", "touches") else f for key, f in parts.items()},
     )()
 
 
@@ -316,21 +327,28 @@ class Mass(ss.System):
 
 FLAT = ss.ContactFrame("flat", COULOMB, point=lambda t, q: q[:2])
 REFUSED = {
-    "a gap twice": (lambda: changed(g_N=lambda s, t, q: q[1:2]), "'ground'.* Changed.g_N gives its gap once more.*super"),
-    "a slip twice": (lambda: changed(gamma_F=lambda s, t, q, u: u[:1]), "gamma_F gives its friction velocity once more"),
-    "a law twice": (lambda: changed(laws=lambda s: (ss.Contact(friction=ss.Coulomb(0.4)),)), "gives its law once more"),
+    "a gap twice": (lambda: changed(g_N=lambda s, t, q: q[1:2]),
+                    "'ground'.* Changed.g_N gives its gap once more.*super"),
+    "a slip twice": (lambda: changed(gamma_F=lambda s, t, q, u: u[:1]),
+                     "gamma_F gives its friction velocity once more"),
+    "a law twice": (lambda: changed(laws=lambda s: (ss.Contact(friction=ss.Coulomb(0.4)),)),
+                    "gives its law once more"),
     "a name twice": (lambda: changed(contacts=lambda s: ("floor",)), "contacts names it once more"),
     "another slip before those of others": (
-        lambda: changed(Braked, gamma_F=lambda s, t, q, u: u[::2]), r"gives gamma_F\[0\] otherwise \(by 1.0e-01\)"
+        lambda: changed(Braked, gamma_F=lambda s, t, q, u: u[::2]),
+        r"gives gamma_F\[0\] otherwise \(by 1.0e-01\)"
     ),
     "a method": (type("Forgot", (Wheel,), {"touches": lambda self: ()}), "write @property above it"),
-    "no frames": (lambda: changed(touches=lambda s: (COULOMB,)), r"touches\[0\] must be an ss.ContactFrame, got Contact"),
+    "no frames": (lambda: changed(touches=lambda s: (COULOMB,)),
+                  r"touches\[0\] must be an ss.ContactFrame, got Contact"),
     "no name": (lambda: wheel(name=""), "what the contact is called"),
-    "a name too many": (lambda: wheel(name=("a", "a"), point=lambda t, q: jnp.zeros((2, 2))), "the name 'a' is taken"),
+    "a name too many": (lambda: wheel(name=("a", "a"), point=lambda t, q: jnp.zeros((2, 2))),
+                        "the name 'a' is taken"),
     "no law": (lambda: wheel(law=ss.Coulomb(0.3)), "law must be an ss.Contact"),
     "two laws for one": (lambda: wheel(law=(COULOMB, COULOMB)), "2 laws for 1 names"),
     "two gaps": (lambda: wheel(gap=lambda t, q: q[1], opposite=[0.0, 0.0]), "gap and opposite both"),
-    "what moves below": (lambda: wheel(opposite=lambda t, q: q[:2]), 'opposite is a function: say what is there'),
+    "what moves below": (lambda: wheel(opposite=lambda t, q: q[:2]),
+                         'opposite is a function: say what is there'),
     "a word": (lambda: wheel(body="disc"), "body must be a pose"),
     "a number": (lambda: wheel(gap=0.1), "gap must be a function"),
     "rows": (lambda: wheel(point=lambda t, q: q[:2][None]), r"point has shape \(1, 2\), expected \(2,\)"),
@@ -338,9 +356,12 @@ REFUSED = {
     "a long normal": (lambda: wheel(normal=[0.0, 2.0]), "'ground'.*length 1 and be orthogonal.* off by 3"),
     "a skew tangent": (lambda: wheel(normal=[0.0, 1.0], tangents=[[0.8, 0.6]]), "off by 6.0e-01"),
     "a shape": (lambda: wheel(normal=[0.0, 0.0, 1.0]), r"normal has shape \(3,\), expected \(2,\)"),
-    "pivoting in the plane": (lambda: wheel(law=ss.Contact(friction=ss.Pivoting(0.1))), "nothing turns about in the plane"),
-    "two slips in the plane": (lambda: wheel(law=SPATIAL), "Coulomb has 2 velocities, and with 1 tangent there is 1"),
-    "rolling of a point": (lambda: wheel(law=ss.Contact(friction=ss.Rolling(0.1)), body="point"), "needs a body that turns"),
+    "pivoting in the plane": (lambda: wheel(law=ss.Contact(friction=ss.Pivoting(0.1))),
+                              "nothing turns about in the plane"),
+    "two slips in the plane": (lambda: wheel(law=SPATIAL),
+                               "Coulomb has 2 velocities, and with 1 tangent there is 1"),
+    "rolling of a point": (lambda: wheel(law=ss.Contact(friction=ss.Rolling(0.1)), body="point"),
+                           "needs a body that turns"),
     "a pose that is none": (lambda: wheel(body=lambda t, q: q), r"a pose is \(r, A\)"),
     "a pose that is no rotation": (lambda: wheel(body=lambda t, q: (q[:2], 2.0 * jnp.eye(2))), "off by 3.0e"),
     "whose matter": (lambda: changed(Mass, touches=lambda s: (FLAT,)), "body is missing"),

@@ -24,7 +24,8 @@ def test_ball_forces_and_impulses_are_told_apart(case, Lambda_F, la_F):
     hit = int(np.argmax(sol.P_N[:, 0] > 0))
     assert sol.t[hit] == pytest.approx(b.reference["impact_time"], abs=DT)
     assert sol.Lambda_N[hit, 0] == pytest.approx(4.2021, abs=9.81 * DT)
-    # one impact; in the step after it La_N still makes up for the auxiliary force of the flight, then it is zero
+    # one impact; in the step after it La_N still makes up for the auxiliary force of the flight, then it is
+    # zero
     assert abs(sol.Lambda_N[hit + 1, 0]) < 0.1 * 9.81 * DT
     assert np.abs(sol.Lambda_N[hit + 2 :]).max() < 1e-9
     assert sol.la_N[hit:, 0] == pytest.approx(9.81, abs=1e-9)
@@ -61,7 +62,8 @@ def test_second_order_in_positions_velocities_and_forces_on_sliding_contact():
             _, sol = go("mass-on-slope", rho_inf, dt, t1=0.8192)
             every = round(dt / 2e-4)
             errors = [
-                np.abs(getattr(sol, k)[1:] - getattr(exact, k)[every::every]).mean() for k in ("q", "u", "la_N", "la_F")
+                np.abs(getattr(sol, k)[1:] - getattr(exact, k)[every::every]).mean()
+                for k in ("q", "u", "la_N", "la_F")
             ]
             rows.append(errors)
         for errors in np.transpose(rows):
@@ -83,7 +85,9 @@ def test_second_order_on_the_pendulum():
 
 
 def test_the_accurate_start_leaves_no_oscillation_in_the_auxiliary_variables():
-    """With ab_0 = a_0 the velocity would lose O(dt^2) in the first steps; here la is smooth from the start."""
+    """With ab_0 = a_0 the velocity would lose O(dt^2) in the first steps;
+    here la is smooth from the start.
+    """
     _, sol = go("mass-on-slope", 0.9, 1e-2, t1=0.5)
     second = np.diff(sol.la_N[1:, 0], 2)
     assert np.abs(second[:8]).max() < 3.0 * np.abs(second[8:30]).max()
@@ -142,7 +146,9 @@ def test_guided_hopper_lands_bounces_and_keeps_its_friction_in_the_cone():
 
 
 def test_a_flight_after_contact_costs_no_iterations():
-    """As soon as what is left of the auxiliary force is below the tolerance; it was taken for a percussion for ever."""
+    """As soon as what is left of the auxiliary force is below the tolerance;
+    it was taken for a percussion for ever.
+    """
     b = ss.benchmarks.load("bouncing-ball")
     sol = ss.simulate(b.system, ss.GeneralizedAlpha(0.9), b.q0, b.u0, t1=0.8, dt=1e-3)
     hit = int(np.flatnonzero(sol.P_N[:, 0])[-1])

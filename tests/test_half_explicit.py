@@ -21,7 +21,9 @@ def order(method, name):
     dts = largest * np.array([1.0, 0.25, 0.05, 0.01])
     ref = ss.simulate(b.system, ss.RadauIIA(3), b.q0, b.u0, t1=t1, dt=dts[1] / 8)
     ends = [ss.simulate(b.system, method, b.q0, b.u0, t1=t1, dt=dt) for dt in dts]
-    errors = np.array([max(np.abs(s.q[-1] - ref.q[-1]).max(), np.abs(s.u[-1] - ref.u[-1]).max()) for s in ends])
+    errors = np.array(
+        [max(np.abs(s.q[-1] - ref.q[-1]).max(), np.abs(s.u[-1] - ref.u[-1]).max()) for s in ends]
+    )
     seen = errors > 3e-12
     return np.polyfit(np.log(dts[seen]), np.log(errors[seen]), 1)[0]
 
@@ -41,8 +43,8 @@ def violations(tableau):
 
 
 CLASSICAL = ButcherTableau(
-    "classical", np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1.0, 0]]), np.array([1, 2, 2, 1]) / 6,
-    np.array([0, 0.5, 0.5, 1.0]),
+    "classical", np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1.0, 0]]),
+    np.array([1, 2, 2, 1]) / 6, np.array([0, 0.5, 0.5, 1.0]),
 )  # fmt: skip
 
 
@@ -101,7 +103,9 @@ def test_im_bdf2_with_one_coefficient_is_alexanders_method():
     assert np.abs(im_bdf2(0.5).A - sdirk2().A).max() > 0.01
 
 
-@pytest.mark.parametrize("tableau", [im_bdf2(), im_bdf2(0.5), composite_bdf((1 / 3, 2 / 3, 1.0))], ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "tableau", [im_bdf2(), im_bdf2(0.5), composite_bdf((1 / 3, 2 / 3, 1.0))], ids=lambda t: t.name
+)
 def test_composite_tableaus_are_stable_and_of_second_order(tableau):
     assert tableau.is_L_stable()
     assert tableau.stiffly_accurate

@@ -1,4 +1,6 @@
-"""Small versions of `benchmarks/hard_problems.py`: the ladder solves what its rungs do not, and claims nothing false."""
+"""Small versions of `benchmarks/hard_problems.py`:
+the ladder solves what its rungs do not, and claims nothing false.
+"""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,6 @@
-"""Every friction law against its reservoir: where it slips, the percussion maximises dissipation over the reservoir."""
+"""Every friction law against its reservoir: where it slips,
+the percussion maximises dissipation over the reservoir.
+"""
 
 import math
 
@@ -17,7 +19,9 @@ AXES = jnp.array([0.4, 0.8])
 
 
 class Puck(ss.System):
-    """Pressed on a plane by a force and spinning about all axes: u = (v_x, v_y, v_z, w_x, w_y, w_z), small rotations."""
+    """Pressed on a plane by a force and spinning about all axes: u = (v_x, v_y, v_z, w_x, w_y,
+    w_z), small rotations.
+    """
 
     laws: tuple
     columns: tuple = eqx.field(static=True, default=())  # which velocities the laws see
@@ -79,7 +83,9 @@ def test_a_slipping_law_takes_the_most_energy_its_reservoir_allows(name):
     law, columns, force = LAWS[name]
     system = Puck((ss.Contact(friction=law),), columns)
     dt = 1e-2
-    for method in ("moreau", "rattle", "radau2") if name in ("elliptical", "all on one contact") else ("moreau",):
+    for method in (
+        ("moreau", "rattle", "radau2") if name in ("elliptical", "all on one contact") else ("moreau",)
+    ):
         # the law itself, over a whole step: stage by stage a slip that turns has less
         options = {} if method == "moreau" else {"friction": "printed"}
         sol = ss.simulate(system, REGISTRY[method](**options), np.zeros(6), U0, t1=5 * dt, dt=dt)
@@ -125,7 +131,9 @@ def test_the_smooth_part_of_a_stribeck_curve_lowers_friction_from_static_to_dyna
 def test_the_mirror_image_of_an_ellipse_is_seen():
     """The control: exchanging the axes must break the check of the elliptical law."""
     law, columns, _ = LAWS["elliptical"]
-    sol = ss.simulate(Puck((ss.Contact(friction=law),), columns), ss.MoreauMidpoint(), np.zeros(6), U0, t1=1e-2, dt=1e-2)
+    sol = ss.simulate(
+        Puck((ss.Contact(friction=law),), columns), ss.MoreauMidpoint(), np.zeros(6), U0, t1=1e-2, dt=1e-2
+    )
     wrong = ellipsoid(0.3, np.asarray(AXES)[::-1])
     assert sol.P_F[1] != pytest.approx(5e-2 * wrong(sol.u[1][:2]), rel=1e-2)
 
@@ -137,5 +145,7 @@ def test_a_law_of_two_lines_is_enough():
         def balls(self):
             return [BallSpec([1.0], 0.3)]
 
-    sol = ss.simulate(Puck((ss.Contact(friction=Skid()),), (0,)), ss.MoreauMidpoint(), np.zeros(6), U0, t1=1e-2, dt=1e-2)
+    sol = ss.simulate(
+        Puck((ss.Contact(friction=Skid()),), (0,)), ss.MoreauMidpoint(), np.zeros(6), U0, t1=1e-2, dt=1e-2
+    )
     assert sol.P_F[1] == pytest.approx(-0.3 * 5e-2)

@@ -125,9 +125,8 @@ def test_a_gas_whose_percussions_have_two_points_would_not():
     lost = np.zeros(3)
     for k in range(1, len(sol.t)):
         c = sol.contacts[k]
-        lost += (c.gap[:, None] * np.cross(c.normal, c.P)).sum(
-            0
-        )  # the point on one surface and that on the other differ by it
+        # the point on one surface and that on the other differ by it
+        lost += (c.gap[:, None] * np.cross(c.normal, c.P)).sum(0)
     assert np.abs(lost).max() > 1e-9 * (sol.system.mass[:, None] * np.abs(sol.velocity[0])).sum()
 
 
@@ -200,13 +199,15 @@ def test_a_settled_pile_weighs_what_it_weighs(settled):
 
 
 def test_a_pile_that_is_not_solved_does_not():
-    hardly = AndersonSOR(max_sweeps=1, depth=0, relaxation=0.02, newton_below=0)  # one sweep a step solves what is at rest
+    # one sweep a step solves what is at rest
+    hardly = AndersonSOR(max_sweeps=1, depth=0, relaxation=0.02, newton_below=0)
     assert weight_error(loose().simulate(t1=3.0, dt=5e-3, solver=hardly)) > 1e-3
 
 
 def test_balls_stay_in_the_box_and_apart(settled):
     _, _, gap = settled.system.gaps(settled.position[-1], 0.0)
-    assert -gap.min() < 5e-3 * 2.0 * np.linalg.norm(settled.velocity, axis=-1).max()  # a step at the fastest approach
+    # a step at the fastest approach
+    assert -gap.min() < 5e-3 * 2.0 * np.linalg.norm(settled.velocity, axis=-1).max()
     slower = loose().simulate(t1=1.0, dt=2.5e-3)
     _, _, finer = slower.system.gaps(slower.position[-1], 0.0)
     assert finer.min() > gap.min()  # velocity level: smaller steps, less overlap
@@ -225,7 +226,9 @@ def on_slope(friction, angle, spin=(0, 0, 0), velocity=(0, 0, 0), n=2, t1=0.5, e
     return heap.simulate(t1=t1, dt=1e-3, tolerance=1e-12, method=method)
 
 
-@pytest.mark.parametrize(("mu", "acceleration"), [(0.5, 5 / 7 * np.sin(0.4)), (0.05, np.sin(0.4) - 0.05 * np.cos(0.4))])
+@pytest.mark.parametrize(
+    ("mu", "acceleration"), [(0.5, 5 / 7 * np.sin(0.4)), (0.05, np.sin(0.4) - 0.05 * np.cos(0.4))]
+)
 def test_a_ball_on_a_slope_rolls_or_slides(mu, acceleration):
     """Rolls if mu >= 2/7 tan, with 5/7 g sin; otherwise slides, with g (sin - mu cos)."""
     sol = on_slope(ss.Coulomb(mu, dim=2), 0.4)
@@ -285,7 +288,9 @@ def test_materials_have_laws_by_pair():
         Balls([[1, 0, 0.1]], 0.1, velocity=(1, 0, 0), material="wood"),
     ]
     laws = {("floor", "wood"): FRICTION}
-    sol = ManyBodies(balls, [Plane((0, 0, 0), (0, 0, 1), material="floor")], laws=laws).simulate(t1=0.5, dt=1e-3)
+    sol = ManyBodies(balls, [Plane((0, 0, 0), (0, 0, 1), material="floor")], laws=laws).simulate(
+        t1=0.5, dt=1e-3
+    )
     assert sol.velocity[-1, 0, 0] == pytest.approx(1.0)
     assert sol.velocity[-1, 1, 0] == pytest.approx(5 / 7)
 
@@ -328,7 +333,9 @@ def test_without_friction_the_drum_turns_alone():
     assert np.abs(sol.spin[-1]).max() < 1e-12
 
 
-@pytest.mark.parametrize("options", [{}, {"solver": AndersonJacobi()}, {"method": Rattle()}, {"method": LinearisedGaps()}])
+@pytest.mark.parametrize(
+    "options", [{}, {"solver": AndersonJacobi()}, {"method": Rattle()}, {"method": LinearisedGaps()}]
+)
 def test_rolling_friction_takes_part_in_the_turning_of_a_drum(options):
     law = ss.Contact(friction=ss.Rolling(0.01))
     disk = ManyBodies(Disks([[0, -0.25]], 0.05), [Drum((0, 0), 0.3, rate=2.0)], law=law)
@@ -441,7 +448,9 @@ def beside_dense(law, method, dense, dt=2e-3, t1=0.3):
     there = ss.simulate(system, dense, q0, u0, t1=t1, dt=dt)
     q, u = (np.asarray(part).reshape(len(there.t), -1, 3) for part in (there.q, there.u))
     moved, fast = here.position[..., :2] - q[..., :2], here.velocity[..., :2] - u[..., :2]
-    return [np.abs(d).max() for d in (moved, fast, here.spin[..., 2] - u[..., 2])], int(here.stats.contacts.sum())
+    return [np.abs(d).max() for d in (moved, fast, here.spin[..., 2] - u[..., 2])], int(
+        here.stats.contacts.sum()
+    )
 
 
 @pytest.mark.parametrize("e_N", [0.0, 0.6])
@@ -506,7 +515,10 @@ def test_rattle_has_order_2_where_a_ball_rolls_on_what_is_curved():
 def overlaps(sol):
     """Largest overlap at every row."""
     return np.array(
-        [-min(sol.system.gaps(x, 0.0, t)[2].min(initial=0.0), 0.0) for x, t in zip(sol.position, sol.t, strict=True)]
+        [
+            -min(sol.system.gaps(x, 0.0, t)[2].min(initial=0.0), 0.0)
+            for x, t in zip(sol.position, sol.t, strict=True)
+        ]
     )
 
 
@@ -610,7 +622,9 @@ def test_closed_forms_hold_for_other_methods(method):
     spun = run((sliding, ss.Pivoting(0.001)), spin=(0, 0, 3.0))
     assert spun.spin[-1, 0, 2] == pytest.approx(3.0 - 0.001 * G / 0.004 * 0.5, rel=1e-9)
     for mu, acceleration in ((0.5, 5 / 7 * np.sin(0.4)), (0.05, np.sin(0.4) - 0.05 * np.cos(0.4))):
-        assert run(ss.Coulomb(mu, dim=2), 0.4).velocity[-1, 0, 0] == pytest.approx(acceleration * G * 0.5, rel=1e-9)
+        assert run(ss.Coulomb(mu, dim=2), 0.4).velocity[-1, 0, 0] == pytest.approx(
+            acceleration * G * 0.5, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("e_N", [0.0, 0.5, 1.0])
@@ -754,10 +768,14 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
     heap = loose(27, across=3)
     whole = heap.simulate(t1=3.0, dt=5e-3, save_every=3)
     paths = f"{Path(__file__).parent}{os.pathsep}{Path(ss.__file__).parent.parent}"
-    child = subprocess.Popen([sys.executable, "-c", RUN], cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths})
+    child = subprocess.Popen(
+        [sys.executable, "-c", RUN], cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}
+    )
     file = tmp_path / "run.zarr"
     waited = time.monotonic()
-    while not (file / "checkpoint.npz").exists() and time.monotonic() - waited < 60.0 and child.poll() is None:
+    while (
+        not (file / "checkpoint.npz").exists() and time.monotonic() - waited < 60.0 and child.poll() is None
+    ):
         time.sleep(0.01)
     time.sleep(float(np.random.default_rng().uniform(0.0, 0.1)))
     child.send_signal(signal.SIGKILL)
@@ -821,17 +839,26 @@ ONE = Balls([[0.0, 0, 1.0]], 0.1)
         ),
         (lambda: Disks([[0, 0]], 0.1, material=3), r"Disks\(material=3\): material must be a name"),
         (lambda: Plane((0, 0, 0), (0, 0, 0)), r"Plane\(normal\): normal must not be zero"),
-        (lambda: Plane((0, 0, 0), (0, 0, 1), moved=lambda t: t), r"Plane\(moved\): moved\(t\) must have 3 components"),
+        (
+            lambda: Plane((0, 0, 0), (0, 0, 1), moved=lambda t: t),
+            r"Plane\(moved\): moved\(t\) must have 3 components",
+        ),
         (lambda: box((0, 0), (1, -1)), r"high must be above low"),
         (lambda: ManyBodies([]), r"ManyBodies\(bodies\)"),
-        (lambda: ManyBodies(Balls([[0, 0, 0], [0, 0, 0.19]], 0.1)), r"body 0 and body 1 overlap by 0.01 m at the start"),
+        (
+            lambda: ManyBodies(Balls([[0, 0, 0], [0, 0, 0.19]], 0.1)),
+            r"body 0 and body 1 overlap by 0.01 m at the start",
+        ),
         (lambda: ManyBodies(ONE, box((0, 0, 0), (1, 1, 1))), r"body 0 and the wall '-x' overlap by 0.1 m"),
         (
             lambda: ManyBodies(ONE, laws={("wood", "wood"): FRICTION}),
             r"laws: nothing is made of 'wood'; materials are default",
         ),
         (lambda: ManyBodies(ONE, law=ss.Contact(e_F=0.5)), r"law of default and default: e_F=0.5"),
-        (lambda: ManyBodies(ONE, law=ss.Contact(friction=ss.CoulombContensou(0.1, 0.1))), "CoulombContensou is not there"),
+        (
+            lambda: ManyBodies(ONE, law=ss.Contact(friction=ss.CoulombContensou(0.1, 0.1))),
+            "CoulombContensou is not there",
+        ),
         (lambda: ManyBodies(ONE, gravity=(0, 1)), r"ManyBodies\(gravity\): gravity must have shape \(3,\)"),
         (
             lambda: ManyBodies(Disks([[0, 0]], 0.1), [Plane((0, 0, -1), (0, 0, 1))]),
@@ -842,10 +869,22 @@ ONE = Balls([[0.0, 0, 1.0]], 0.1)
             lambda: simulate(ManyBodies(ONE), t1=1.0, dt=0.1, on_unsolved="ignore"),
             r"on_unsolved='ignore'\): must be one of 'accept'",
         ),
-        (lambda: simulate(ManyBodies(ONE), t1=1.0, dt=0.1, tolerance=np.inf), r"tolerance must be a finite number"),
-        (lambda: simulate(ManyBodies(ONE), t1=1.0, dt=0.1, save_every=0), r"save_every must be a whole number"),
-        (lambda: simulate(ManyBodies(ONE), t1=1.0, dt=0.1, solver="newton"), r"solver='newton'\): must be an AndersonSOR"),
-        (lambda: AndersonSOR(max_sweeps=0), r"AndersonSOR\(max_sweeps=0\): max_sweeps must be a whole number of at least 1"),
+        (
+            lambda: simulate(ManyBodies(ONE), t1=1.0, dt=0.1, tolerance=np.inf),
+            r"tolerance must be a finite number",
+        ),
+        (
+            lambda: simulate(ManyBodies(ONE), t1=1.0, dt=0.1, save_every=0),
+            r"save_every must be a whole number",
+        ),
+        (
+            lambda: simulate(ManyBodies(ONE), t1=1.0, dt=0.1, solver="newton"),
+            r"solver='newton'\): must be an AndersonSOR",
+        ),
+        (
+            lambda: AndersonSOR(max_sweeps=0),
+            r"AndersonSOR\(max_sweeps=0\): max_sweeps must be a whole number of at least 1",
+        ),
         (lambda: AndersonSOR(relaxation=2.0), r"relaxation must be between 0 and 2"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Order of convergence and transitions on the slope y = exp(-x): S0 section 5.3, against event-driven integration."""
+"""Order of convergence and transitions on the slope y = exp(-x): S0 section 5.3,
+against event-driven integration.
+"""
 
 import numpy as np
 import pytest
@@ -66,7 +68,9 @@ def test_percussions_are_second_order_beside_those_of_the_same_step(case):
 @pytest.mark.parametrize("case", [3, 4])
 @pytest.mark.parametrize("quantity", [q, u])
 def test_rattle_is_first_order_across_a_slip_reversal_and_an_impact(case, quantity):
-    """Not monotone (it depends on where in a step the event falls): least squares over many steps, wide band."""
+    """Not monotone (it depends on where in a step the event falls):
+    least squares over many steps, wide band.
+    """
     dts = [FINE * k for k in (512, 384, 256, 192, 128, 96, 64, 48, 32, 24, 16, 12, 8)]
     t1 = FINE * 512 * 3 * 20
     assert slope(dts, errors(case, t1, quantity, dts=dts)) == pytest.approx(1.0, abs=0.4)
@@ -99,7 +103,8 @@ def test_it_sticks_when_and_where_it_should(case):
     assert sol.t[first] == pytest.approx(ref["stick_time"], abs=2 * dt)
     assert sol.q[first, 0] == pytest.approx(ref["stick_x"], abs=2e-3)
     assert stuck[first:].all()
-    # no creep: within the solver's tolerance (unknowns * atol) from there on, and not moving at all in the end
+    # no creep: within the solver's tolerance (unknowns * atol) from there on, and not moving at all in the
+    # end
     assert np.ptp(sol.q[first:], axis=0).max() < 4 * 6 * 1e-12
     assert np.ptp(sol.q[first + 100 :], axis=0).max() < 1e-13
     properties.no_penetration(sol)

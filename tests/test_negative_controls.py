@@ -21,7 +21,9 @@ class Careless(ss.MoreauMidpoint):
 
 
 class Sticky(ss.MoreauMidpoint):
-    """Friction pulls harder than the cone allows and along the slip: the sign is wrong, the size too large."""
+    """Friction pulls harder than the cone allows and along the slip: the sign is wrong,
+    the size too large.
+    """
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         out = super().step(dynamics, t, t1, dt, q, u, memory)
@@ -103,13 +105,17 @@ def test_the_order_test_sees_a_lost_order():
     b = ss.benchmarks.load("mass-on-slope", 1)
     dts, errors = [6.4e-3, 3.2e-3, 1.6e-3, 8e-4], []
     for dt in dts:
-        good, bad = (ss.simulate(b.system, m, b.q0, b.u0, t1=0.8192, dt=dt) for m in (ss.Rattle(), FirstOrderRattle()))
+        good, bad = (
+            ss.simulate(b.system, m, b.q0, b.u0, t1=0.8192, dt=dt) for m in (ss.Rattle(), FirstOrderRattle())
+        )
         errors.append(np.abs(good.u[-1] - bad.u[-1]).max())
     assert slope(dts, errors) < 1.5
 
 
 def test_a_derivative_of_the_iteration_is_not_the_derivative_of_the_solution():
-    """Differentiating through Newton's loop instead of its solution is wrong where it stops at once: at rest."""
+    """Differentiating through Newton's loop instead of its solution is wrong where it stops at once:
+    at rest.
+    """
     b = ss.benchmarks.load("mass-on-slope", 1)
     x = 2.0
     q0, u0 = jnp.array([x, np.exp(-x)]), jnp.zeros(2)

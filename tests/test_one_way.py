@@ -1,4 +1,6 @@
-"""Force elements with an interval of their own: freewheels, slip clutches that differ by direction, prestressed springs."""
+"""Force elements with an interval of their own: freewheels,
+slip clutches that differ by direction, prestressed springs.
+"""
 
 import math
 
@@ -54,7 +56,9 @@ def test_a_freewheel_pushes_and_never_pulls(name):
 
 
 def of_second_order(name):
-    """Over two decades; where in a step the freewheel locks differs from one to the next, so the error is not smooth."""
+    """Over two decades; where in a step the freewheel locks differs from one to the next,
+    so the error is not smooth.
+    """
     dts = np.array([2e-2, 5e-3, 1e-3, 2e-4])
     return np.all(np.array([max(errors(run(WHEEL, by_name(name), dt))) for dt in dts]) < 8.0 * dts**2)
 
@@ -77,7 +81,11 @@ def test_a_freewheel_passes_an_impact_on(name):
     assert np.abs(lead(sol)).max() < 1e-9
     assert sol.t[k] == pytest.approx(STOP.reference["impact_time"], abs=1e-2)
     if name == "rattle":  # the control: a hub that does not feel the wheel
-        alone = run(STOP, by_name(name), system=eqx.tree_at(lambda s: s.drag, WithoutElement(torque=0.0, stop=1.0), 0.1))
+        alone = run(
+            STOP,
+            by_name(name),
+            system=eqx.tree_at(lambda s: s.drag, WithoutElement(torque=0.0, stop=1.0), 0.1),
+        )
         assert np.abs(lead(alone)).max() > 1.0
 
 
@@ -90,7 +98,9 @@ def test_events_of_a_freewheel_are_located():
     _, _, la = WHEEL.reference["exact"](inside)
     assert sol.forces().la_F[np.isin(sol.t, inside), 0] == pytest.approx(la, abs=1e-10)
     sol = ss.simulate(STOP.system, ss.RadauIIA(3), STOP.q0, STOP.u0, t1=STOP.t1, rtol=1e-10, atol=1e-12)
-    assert [(e.kind, e.t) for e in sol.events] == [("impact", pytest.approx(STOP.reference["impact_time"], abs=1e-12))]
+    assert [(e.kind, e.t) for e in sol.events] == [
+        ("impact", pytest.approx(STOP.reference["impact_time"], abs=1e-12))
+    ]
     assert np.abs(lead(sol)).max() < 1e-12
 
 
@@ -149,8 +159,8 @@ def test_an_element_holds_with_what_its_interval_has(kind):
 def test_a_block_stops_where_its_interval_says():
     """From -2 with 3 N: at t = 4/3, and stays."""
     sol = ss.simulate(
-        Block(jnp.zeros(()), (ss.FrictionElement(lower=-1.0, upper=3.0),)), ss.RadauIIA(3), [0.0], [-2.0], t1=2.0,
-        rtol=1e-10, atol=1e-12,
+        Block(jnp.zeros(()), (ss.FrictionElement(lower=-1.0, upper=3.0),)), ss.RadauIIA(3), [0.0], [-2.0],
+        t1=2.0, rtol=1e-10, atol=1e-12,
     )  # fmt: skip
     assert [(e.kind, e.t) for e in sol.events] == [("stick", pytest.approx(4.0 / 3.0, abs=1e-12))]
     assert sol.q[-1, 0] == pytest.approx(-4.0 / 3.0, abs=1e-12)
@@ -185,32 +195,44 @@ def test_an_infinite_parameter_is_refused():
         bound: float = math.inf
         laws = property(lambda self: (ss.Contact(), ss.FrictionElement(lower=0.0, upper=self.bound)))
 
-    with pytest.raises(ValueError, match="an infinite bound is part of the law and no parameter of the system"):
+    with pytest.raises(
+        ValueError, match="an infinite bound is part of the law and no parameter of the system"
+    ):
         run(WHEEL, ss.Rattle(), system=Wheel())
 
 
 def test_energy_that_a_biased_element_takes_or_gives_is_counted():
-    """An element with 2 to 5 N that pushes forwards feeds energy: dissipation is negative, and it balances."""
+    """An element with 2 to 5 N that pushes forwards feeds energy:
+    dissipation is negative, and it balances.
+    """
     sol = ss.simulate(
-        Block(-jnp.ones(()), (ss.FrictionElement(lower=2.0, upper=5.0),)), ss.RadauIIA(3), [0.0], [0.0], t1=1.0, rtol=1e-10,
-        atol=1e-12,
+        Block(-jnp.ones(()), (ss.FrictionElement(lower=2.0, upper=5.0),)), ss.RadauIIA(3), [0.0], [0.0],
+        t1=1.0, rtol=1e-10, atol=1e-12,
     )  # fmt: skip
     friction, _ = sol.dissipation()
     assert friction[-1, 0] == pytest.approx(-2.0 * sol.q[-1, 0], rel=1e-9)
 
 
 def test_a_start_against_a_freewheel_is_refused():
-    with pytest.raises(ValueError, match=r"moves against a one-way element: gamma_F\[0\] \(friction element laws\[1\]\)"):
+    with pytest.raises(
+        ValueError, match=r"moves against a one-way element: gamma_F\[0\] \(friction element laws\[1\]\)"
+    ):
         ss.simulate(WHEEL.system, ss.Rattle(), WHEEL.q0, [1.0, 0.5], t1=0.1, dt=1e-2)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ss.FrictionElement(-1.0, 3.0), r"dim must be a whole number; the bounds of an interval have names"),
+        (
+            lambda: ss.FrictionElement(-1.0, 3.0),
+            r"dim must be a whole number; the bounds of an interval have names",
+        ),
         (lambda: ss.FrictionElement(lower=1.0), "needs force, or lower and upper"),
         (lambda: ss.FrictionElement(1.0, lower=0.0, upper=1.0), "needs force, or lower and upper"),
-        (lambda: ss.FrictionElement(lower=2.0, upper=1.0), r"lower=2.0, upper=1.0\): lower must be below upper"),
+        (
+            lambda: ss.FrictionElement(lower=2.0, upper=1.0),
+            r"lower=2.0, upper=1.0\): lower must be below upper",
+        ),
         (lambda: ss.FrictionElement(lower=-math.inf, upper=math.inf), "is a constraint, gamma"),
         (lambda: ss.FrictionElement(lower=0.0, upper=math.inf, e_F=0.5), "e_F must be 0"),
         (lambda: ss.FrictionElement(lower=0.0, upper=1.0, dim=2), "has one velocity"),

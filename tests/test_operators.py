@@ -1,4 +1,6 @@
-"""Force directions need not be matrices: with contact lists a chain makes the same steps, by schemes that do not know."""
+"""Force directions need not be matrices: with contact lists a chain makes the same steps,
+by schemes that do not know.
+"""
 
 from typing import Any
 
@@ -180,8 +182,9 @@ def test_lists_are_what_matrices_are():
     (L, k), (L_M, k_M) = W.through(d.inverse(0.0, Q), h), M.through(inverse, h)
     columns = y > 0.0
     for a, b in (
-        (W.dense(), M.dense()), (W @ y, M @ y), (W.T @ x, M.T @ x), (abs(W) @ y, abs(M) @ y), (W.terms(x), M.terms(x)),
-        (L.dense(), L_M.dense()), (k, k_M), (W.products(L), M.products(L_M)), ((W.T @ L).dense(), (M.T @ L_M).dense()),
+        (W.dense(), M.dense()), (W @ y, M @ y), (W.T @ x, M.T @ x), (abs(W) @ y, abs(M) @ y),
+        (W.terms(x), M.terms(x)), (L.dense(), L_M.dense()), (k, k_M), (W.products(L), M.products(L_M)),
+        ((W.T @ L).dense(), (M.T @ L_M).dense()),
         ((W.T @ L) @ y, (M.T @ L_M) @ y), (W.without(columns).dense(), M.without(columns).dense()),
     ):  # fmt: skip
         assert np.abs(np.asarray(a) - np.asarray(b)).max() < 1e-14

@@ -1,4 +1,6 @@
-"""Every method keeps the order it states, over two decades of step sizes: `benchmarks/orders.py` has all benchmarks."""
+"""Every method keeps the order it states, over two decades of step sizes:
+`benchmarks/orders.py` has all benchmarks.
+"""
 
 import numpy as np
 import pytest
@@ -66,7 +68,9 @@ def test_a_solver_does_not_choose_the_scheme(kind):
         return problem.error(sol)
 
     for n in (25, 50):
-        assert error(REGISTRY[kind](solver=ss.FixedPoint()), n) == pytest.approx(error(REGISTRY[kind](), n), rel=1e-3)
+        assert error(REGISTRY[kind](solver=ss.FixedPoint()), n) == pytest.approx(
+            error(REGISTRY[kind](), n), rel=1e-3
+        )
 
 
 def test_failed_modes_are_counted_by_contact():

@@ -1,4 +1,6 @@
-"""Rigid bodies as a page: what is sent is what was given, and a browser shows it, whole and without a network."""
+"""Rigid bodies as a page: what is sent is what was given, and a browser shows it,
+whole and without a network.
+"""
 
 import base64
 import dataclasses
@@ -50,7 +52,8 @@ def test_poses_are_sent_and_not_meshes(boxes):
     centre = None
     for given, part in zip(boxes.parts, sent["parts"], strict=True):
         position = coded(part["position"], "<f4").reshape(-1, 3)
-        centre = given.position[0] - position[0] if centre is None else centre  # all are sent from the same origin
+        # all are sent from the same origin
+        centre = given.position[0] - position[0] if centre is None else centre
         assert position + centre == pytest.approx(given.position, abs=1e-6)
         assert unpacked(part["rotation"]) == pytest.approx(given.rotation, abs=5e-5)
         vertices = coded(sent["shapes"][part["shape"]]["vertices"], "<f4").reshape(-1, 3)
@@ -143,8 +146,11 @@ def test_a_huge_thing_that_stands_still_does_not_make_the_motion_small():
 
 def test_a_page_needs_no_network(boxes):
     page = page3d.page(boxes)
-    assert not re.findall(r"""(?:src|href)\s*=\s*["']?https?:|@import|fetch\(|XMLHttpRequest|import\(""", page)
-    assert set(re.findall(r"https?://[^\"'\s]+", page)) <= {"http://www.w3.org/2000/svg"}  # a name, never loaded
+    assert not re.findall(
+        r"""(?:src|href)\s*=\s*["']?https?:|@import|fetch\(|XMLHttpRequest|import\(""", page
+    )
+    # a name, never loaded
+    assert set(re.findall(r"https?://[^\"'\s]+", page)) <= {"http://www.w3.org/2000/svg"}
     assert not re.search(r"url\((?!#)", page)
 
 
@@ -180,7 +186,10 @@ def test_what_a_user_writes_is_only_ever_text():
         ({"marks": [0, 1]}, "12 triangles, got 2"),
         ({"vertices": np.zeros((3, 2))}, "vertices"),
         ({"contacts": np.zeros((3, 1, 3))}, "both or none"),
-        ({"contacts": np.zeros((3, 1, 3)), "forces": np.zeros((3, 2, 3))}, r"\(3, 1, 3\) is needed, got \(3, 2, 3\)"),
+        (
+            {"contacts": np.zeros((3, 1, 3)), "forces": np.zeros((3, 2, 3))},
+            r"\(3, 1, 3\) is needed, got \(3, 2, 3\)",
+        ),
         ({"lines": (Lines(np.zeros((2, 5, 3))),)}, "Lines"),
         ({"lines": (Lines(np.zeros((2, 3)), trace=True),)}, "Lines"),
         ({"panels": (Panel("N", np.arange(3.0), {"a": np.arange(4.0)}),)}, "'a'"),
@@ -208,14 +217,17 @@ class Seen(Page):
     def drawn(self):
         """Waits until nothing is left to draw."""
         self.wait_for(
-            "document.querySelector('.player').dataset.drawn > 0 && !document.querySelector('.player').scene.wished"
+            "document.querySelector('.player').dataset.drawn > 0 && "
+            "!document.querySelector('.player').scene.wished"
         )
 
     def data(self, name):
         return self.player().get_attribute(f"data-{name}")
 
     def ask(self, what):
-        return self.page.evaluate(f"(() => {{ const scene = document.querySelector('.player').scene; return {what}; }})()")
+        return self.page.evaluate(
+            f"(() => {{ const scene = document.querySelector('.player').scene; return {what}; }})()"
+        )
 
     def scrub(self, frame):
         self.page.locator(".time").fill(str(frame))
@@ -298,7 +310,9 @@ def test_forces_events_panels_and_facts_are_shown(browser, tmp_path, boxes):
 
 def test_the_camera_turns_zooms_follows_and_comes_back(browser, tmp_path):
     seen = Seen(browser, tmp_path, pictures.coin(60))
-    where = lambda: seen.ask("[scene.camera.turn, scene.camera.lift, scene.camera.distance, ...scene.camera.target]")
+    where = lambda: seen.ask(
+        "[scene.camera.turn, scene.camera.lift, scene.camera.distance, ...scene.camera.target]"
+    )
 
     def settled():
         """The canvas has its size, and a wheel has come to rest."""

@@ -35,7 +35,14 @@ from stickslip.scene import (
 from stickslip.scene.solids import Solids
 from stickslip.solvers import problem
 
-SOME = [("ball", "capsule"), ("ball", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box"), ("hull", "hull")]
+SOME = [
+    ("ball", "capsule"),
+    ("ball", "box"),
+    ("capsule", "capsule"),
+    ("capsule", "box"),
+    ("box", "box"),
+    ("hull", "hull"),
+]
 names = pytest.mark.parametrize(("first", "second"), SOME)
 
 
@@ -55,7 +62,9 @@ def test_a_shape_that_is_a_micrometre_too_large_is_told_apart():
     assert meeting.gaps("box", "box", poses=20, wrong=1e-6)[0] > 1e-7
 
 
-@pytest.mark.parametrize(("first", "second"), [("ball", "box"), ("capsule", "capsule"), ("box", "box"), ("hull", "hull")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("ball", "box"), ("capsule", "capsule"), ("box", "box"), ("hull", "hull")]
+)
 def test_penetration_is_that_of_brute_force(first, second):
     assert meeting.depth(first, second, poses=25) < 1e-7
 
@@ -106,7 +115,9 @@ def test_a_gap_between_ellipsoids_that_was_not_found_is_no_number(monkeypatch):
     assert np.isnan(gaps).all()
 
 
-@pytest.mark.parametrize(("first", "second"), [("disc", "polygon"), ("capsule", "box"), ("polygon", "polygon")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("disc", "polygon"), ("capsule", "box"), ("polygon", "polygon")]
+)
 def test_gaps_in_the_plane(first, second):
     off, above, inside, _ = meeting.flat_gaps(first, second, poses=40)
     assert max(off, above) < 1e-10
@@ -121,7 +132,9 @@ def test_a_pin_in_a_hole_and_in_a_slot(length):
     system, _, _ = Scene(pin, plate, Contact("pin", "plate"), planar=True).compile()
     for x, y in ((0.003, -0.004), (0.2, 0.003)):
         along = max(abs(x) - 0.5 * length, 0.0)
-        assert float(system.g_N(0.0, jnp.array([x, y, 0.3]))[0]) == pytest.approx(0.01 - np.hypot(along, y), abs=1e-15)
+        assert float(system.g_N(0.0, jnp.array([x, y, 0.3]))[0]) == pytest.approx(
+            0.01 - np.hypot(along, y), abs=1e-15
+        )
 
 
 def test_a_pin_hangs_in_its_hole_and_swings():
@@ -151,9 +164,14 @@ def test_a_ball_that_meets_another_hands_on_its_velocity():
 
 @pytest.fixture(scope="module")
 def two():
-    boxes = [Body(f"box{i}", Box(0.2, 0.2, 0.1), mass=1.0, at=(0.04 * i, 0, 0.05 + 0.1 * i)) for i in range(2)]
+    boxes = [
+        Body(f"box{i}", Box(0.2, 0.2, 0.1), mass=1.0, at=(0.04 * i, 0, 0.05 + 0.1 * i)) for i in range(2)
+    ]
     return Scene(
-        *boxes, Body("floor", Plane(), fixed=True), Contact("box*", "floor", mu=0.5), Contact("box0", "box1", mu=0.5)
+        *boxes,
+        Body("floor", Plane(), fixed=True),
+        Contact("box*", "floor", mu=0.5),
+        Contact("box0", "box1", mu=0.5),
     )
 
 
@@ -200,7 +218,9 @@ def test_a_pair_that_cannot_be_had_is_refused_by_name(wrong, said):
         scene_of(wrong, Box(1.0, 1.0, 1.0)).compile()
 
 
-@pytest.mark.parametrize(("first", "second"), [(Box(0.2, 0.2, 0.2), Ball(0.1)), (Capsule(0.1, 0.5), Capsule(0.1, 0.3))])
+@pytest.mark.parametrize(
+    ("first", "second"), [(Box(0.2, 0.2, 0.2), Ball(0.1)), (Capsule(0.1, 0.5), Capsule(0.1, 0.3))]
+)
 def test_normals_point_to_the_body_that_the_rule_names_first(first, second):
     for rule, sign in ((Contact("b0", "b1"), -1.0), (Contact("b1", "b0"), 1.0)):  # b1 is at x = 1
         system, q, u = scene_of(first, second, rule=rule).compile()
@@ -341,7 +361,9 @@ def test_a_stack_stands_on_all_of_its_corners():
     assert sol.stats.newton_iterations.max() <= 1
     for below in range(9):
         weight = (9 - below) * 9.81e-3
-        assert np.sort(sol[f"box{below + 1}", f"box{below}"].P_N[-1])[-2:] == pytest.approx(weight / 2, rel=1e-9)
+        assert np.sort(sol[f"box{below + 1}", f"box{below}"].P_N[-1])[-2:] == pytest.approx(
+            weight / 2, rel=1e-9
+        )
 
 
 def test_round_off_opens_corners_of_a_stack_where_touching_is_not_closed(monkeypatch):
@@ -368,9 +390,18 @@ def test_a_singular_system_of_many_unknowns_has_its_smallest_solution():
 
 # ---- what touches in a step
 def gripped():
-    """Two fingers squeeze a box; all of them stand on a table, corner beside corner, and the fingers are lifted."""
+    """Two fingers squeeze a box; all of them stand on a table, corner beside corner,
+    and the fingers are lifted.
+    """
     fingers = [
-        Body(name, Box(0.02, 0.12), mass=0.2, at=(-0.06 * way, -0.08), parent="hand", joint=Slider(name, (way, 0, 0)))
+        Body(
+            name,
+            Box(0.02, 0.12),
+            mass=0.2,
+            at=(-0.06 * way, -0.08),
+            parent="hand",
+            joint=Slider(name, (way, 0, 0)),
+        )
         for name, way in (("left", 1), ("right", -1))
     ]
     return Scene(
@@ -378,16 +409,21 @@ def gripped():
         *fingers, Body("box", Box(0.1, 0.1), mass=1.0, at=(0, 0.05)), Body("table", Plane(), fixed=True),
         Prescribed("lift", lambda t: 0.3 * jnp.maximum(t - 0.05, 0.0) ** 2),
         Motor("from the left", "left", 5.0), Motor("from the right", "right", 5.0),
-        Contact(("box", "left", "right"), "table", mu=0.5), Contact("box", ("left", "right"), mu=0.3), planar=True,
+        Contact(("box", "left", "right"), "table", mu=0.5), Contact("box", ("left", "right"), mu=0.3),
+        planar=True,
     )  # fmt: skip
 
 
 def test_what_touches_in_the_plane_is_known_when_a_step_begins(monkeypatch):
-    """A finger goes up beside the box: that its corner holds the load from now on is found in the step after."""
+    """A finger goes up beside the box: that its corner holds the load from now on is found in the step
+    after.
+    """
 
     def jump():
         system, q, u = gripped().compile()
-        gaps = jax.jit(lambda up: system._during(0.0, jnp.asarray(q), jnp.asarray(u), 1e-3).g_N(0.0, jnp.asarray(q) + up))
+        gaps = jax.jit(
+            lambda up: system._during(0.0, jnp.asarray(q), jnp.asarray(u), 1e-3).g_N(0.0, jnp.asarray(q) + up)
+        )
         up = np.zeros(len(q))
         up[0] = 1e-6
         return np.abs(np.asarray(gaps(up)) - np.asarray(gaps(0.0 * up))).max()
@@ -408,7 +444,8 @@ def test_fingers_that_squeeze_a_standing_box_are_lifted(monkeypatch):
     assert sol["hand"].position[-1, 1] == pytest.approx(0.14 + 0.3 * 0.01**2)
     assert np.abs(sol["box"].position - [0, 0.05]).max() < 1e-12
     for name in ("left", "right"):
-        assert np.abs(sol["box", name].P_F.sum(axis=1)[-5:]) == pytest.approx(0.3 * 5e-3, rel=1e-9)  # it slides
+        # it slides
+        assert np.abs(sol["box", name].P_F.sum(axis=1)[-5:]) == pytest.approx(0.3 * 5e-3, rel=1e-9)
     monkeypatch.setattr(Solids, "_kept", lambda *_: None)
     jax.clear_caches()
     with pytest.raises(ss.SimulationError, match=r"step 50 .* did not converge"):  # the control

@@ -31,7 +31,12 @@ def test_the_printed_tableaus_are_those_generated():
     assert 10_000 < len(picture) < 120_000
 
 
-PARTS = [(k, part) for k, p in enumerate(s3_tables.PRINTED) for part in ("c", "A", "b", "embedded") if getattr(p, part)]
+PARTS = [
+    (k, part)
+    for k, p in enumerate(s3_tables.PRINTED)
+    for part in ("c", "A", "b", "embedded")
+    if getattr(p, part)
+]
 
 
 @pytest.mark.parametrize(("number", "part"), PARTS)
@@ -98,7 +103,9 @@ def test_the_choice_of_a_method_holds_and_is_in_the_docs(tmp_path):
 
 def test_a_leaf_that_is_no_method_is_noticed(monkeypatch):
     leaf = decision_tree.Leaf("rattle", "ss.RadauIIA(2)", "-")
-    monkeypatch.setattr(decision_tree, "leaves", lambda: [leaf, decision_tree.Leaf("moreau", "ss.MoreauMidpoint()", "-")])
+    monkeypatch.setattr(
+        decision_tree, "leaves", lambda: [leaf, decision_tree.Leaf("moreau", "ss.MoreauMidpoint()", "-")]
+    )
     monkeypatch.setattr(decision_tree, "draw", lambda axis: None)
     assert failures(judged(s3_algorithms.choice_of_a_method)) == ["rattle is ss.RadauIIA(2)"]
 

@@ -73,10 +73,15 @@ def stage(dt, system):
 
 @pytest.mark.parametrize("dt", [1e-3, 1e-2, 1e-1])
 def test_the_estimate_of_the_method_knows_its_forces(dt):
-    """Backward Euler: g = dt u, (1 + dt^2 k) u = P, so that rho = (1 + dt^2 k)/dt; the mass matrix alone has 1/dt."""
+    """Backward Euler: g = dt u, (1 + dt^2 k) u = P, so that rho = (1 + dt^2 k)/dt;
+    the mass matrix alone has 1/dt.
+    """
     system = MassOnSpring()
     problem, x, y = stage(dt, system)
-    rho = {c: float(with_proximal(problem, c, x, y).inclusions.in_use.N[0]) for c in ("diagonal", "method", "contracting")}
+    rho = {
+        c: float(with_proximal(problem, c, x, y).inclusions.in_use.N[0])
+        for c in ("diagonal", "method", "contracting")
+    }
     assert rho["method"] == pytest.approx((1.0 + dt**2 * system.k) / dt, rel=1e-9)
     assert rho["diagonal"] == pytest.approx(1.0 / dt, rel=1e-12)
     assert rho["diagonal"] / rho["method"] < 0.995  # control: the two are told apart
@@ -118,7 +123,9 @@ def test_relaxation_may_have_a_factor_for_each_law(kind):
 
 
 def test_relaxation_factors_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="3 entries; this system has 1 contacts and 1 friction laws: 2 are needed"):
+    with pytest.raises(
+        ValueError, match="3 entries; this system has 1 contacts and 1 friction laws: 2 are needed"
+    ):
         settled(ss.PSOR(relaxation=(1.0, 1.0, 1.0)))
     for wrong in (0.0, (1.0, -1.0), "some", np.nan):
         with pytest.raises(ValueError, match=r"PJOR\(relaxation="):

@@ -1,4 +1,6 @@
-"""Projected Jacobi and Gauss-Seidel against the other solvers, and on friction-contact problems written by others."""
+"""Projected Jacobi and Gauss-Seidel against the other solvers,
+and on friction-contact problems written by others.
+"""
 
 from pathlib import Path
 
@@ -23,7 +25,10 @@ SOLVERS = {
     "PJOR": ss.PJOR(atol=1e-11),
     "PSOR": ss.PSOR(atol=1e-11),
 }
-SOLVE = {name: jax.jit(lambda p, s=solver: s.solve(p, p.u_free, jnp.zeros(p.c.shape))) for name, solver in SOLVERS.items()}
+SOLVE = {
+    name: jax.jit(lambda p, s=solver: s.solve(p, p.u_free, jnp.zeros(p.c.shape)))
+    for name, solver in SOLVERS.items()
+}
 
 
 @settings(max_examples=25, deadline=None)
@@ -35,7 +40,13 @@ def test_all_solvers_agree_in_the_velocities(seed):
     W = rng.normal(size=(nu, 3 * contacts))
     A = rng.normal(size=(nu, nu))
     p = problem(
-        W, A @ A.T / nu + np.eye(nu), rng.normal(size=nu), np.zeros(3 * contacts), rng.uniform(0.0, 0.3), contacts, dim=2
+        W,
+        A @ A.T / nu + np.eye(nu),
+        rng.normal(size=nu),
+        np.zeros(3 * contacts),
+        rng.uniform(0.0, 0.3),
+        contacts,
+        dim=2,
     )
     outs = {name: solve(p) for name, solve in SOLVE.items()}
     reference = outs["PSOR"]
@@ -53,7 +64,8 @@ def test_all_solvers_agree_in_the_velocities(seed):
 def test_moreau_runs_with_relaxation_as_with_newton(solver):
     b = ss.benchmarks.load("bouncing-ball", 2)
     a, c = (
-        ss.simulate(b.system, ss.MoreauMidpoint(solver=s), b.q0, b.u0, t1=1.5, dt=1e-2) for s in (solver, ss.Automatic())
+        ss.simulate(b.system, ss.MoreauMidpoint(solver=s), b.q0, b.u0, t1=1.5, dt=1e-2)
+        for s in (solver, ss.Automatic())
     )
     assert a.q == pytest.approx(c.q, abs=1e-9)
     assert a.stats.fixed_point_iterations.max() > 0
@@ -66,7 +78,9 @@ def test_with_stages_on_position_level_it_is_refused():
 
 
 def dense_problem(file):
-    """W, q, mu of u = W r + q in the text format: dimension, contacts, 0 (dense), rows, columns (twice), W, q, mu."""
+    """W, q, mu of u = W r + q in the text format: dimension, contacts, 0 (dense), rows, columns (twice),
+    W, q, mu.
+    """
     numbers = np.array(file.read_text().split(), dtype=float)
     dim, n, storage, rows, cols = numbers[:5].astype(int)
     assert storage == 0
@@ -78,7 +92,9 @@ def dense_problem(file):
     return W[np.ix_(order, order)], q[order], mu[:n], int(dim)
 
 
-@pytest.mark.parametrize("file", ["FC3D_Example1.dat", "FC2D_SliderCrankLagrangian00000.dat", "FrictionContact3D_1c.dat"])
+@pytest.mark.parametrize(
+    "file", ["FC3D_Example1.dat", "FC2D_SliderCrankLagrangian00000.dat", "FrictionContact3D_1c.dat"]
+)
 def test_problems_written_by_others_are_solved_to_tolerance(file):
     if not (FCLIB / "text" / file).exists():
         pytest.skip("the fclib problems are not at hand")
@@ -89,10 +105,17 @@ def test_problems_written_by_others_are_solved_to_tolerance(file):
     at = Directions(jnp.eye(len(c)), none, jnp.asarray(G), jnp.diagonal(jnp.asarray(G)))
     rows = Layout(0, 0, laws.n_N, laws.n_F)
     rho = ProxParameters.of(laws, rows, at.G)
-    inclusions = Inclusions(laws, StageLayout(rows), true, true, rho, jnp.ones(()), none, at.scales(jnp.asarray(c)))
+    inclusions = Inclusions(
+        laws, StageLayout(rows), true, true, rho, jnp.ones(()), none, at.scales(jnp.asarray(c))
+    )
     # u itself as the motion: x = W r + q
-    p = VelocityProblem(inclusions, jnp.asarray(c), jnp.asarray(G), jnp.eye(len(c)), jnp.zeros(len(c)), jnp.asarray(G))
-    outs = [s.solve(p, p.u_free, jnp.zeros(len(c))) for s in (ss.Automatic(), ss.PSOR(), ss.PJOR(max_iterations=200_000))]
+    p = VelocityProblem(
+        inclusions, jnp.asarray(c), jnp.asarray(G), jnp.eye(len(c)), jnp.zeros(len(c)), jnp.asarray(G)
+    )
+    outs = [
+        s.solve(p, p.u_free, jnp.zeros(len(c)))
+        for s in (ss.Automatic(), ss.PSOR(), ss.PJOR(max_iterations=200_000))
+    ]
     for out in outs:
         assert out.result == ss.RESULTS.successful
         assert out.residual < 1e-9

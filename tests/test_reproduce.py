@@ -1,4 +1,6 @@
-"""`stickslip reproduce`: every figure has an entry, verdicts mean what they say, and what is broken is caught."""
+"""`stickslip reproduce`: every figure has an entry, verdicts mean what they say,
+and what is broken is caught.
+"""
 
 import json
 import os
@@ -96,7 +98,9 @@ def test_entries_do_not_speak_of_a_workplace():
     import inspect
 
     for e in run.entries():
-        assert not re.search(r"shared/|reference-data|errata\.md|/work|/tmp", inspect.getsource(e.function)), e.key
+        assert not re.search(
+            r"shared/|reference-data|errata\.md|/work|/tmp", inspect.getsource(e.function)
+        ), e.key
 
 
 # ---- verdicts
@@ -156,8 +160,8 @@ def says_nothing(on):
     ("function", "control", "verdict"),
     [
         (holds, "", "holds"), (fails, "", "FAILS"), (breaks, "", "error"), (says_nothing, "", "error"),
-        (holds, "three", "NOT CAUGHT"), (fails, "three", "caught"), (fails, "one", "NOT CAUGHT"), (breaks, "three", "error"),
-        (says_nothing, "three", "error"),
+        (holds, "three", "NOT CAUGHT"), (fails, "three", "caught"), (fails, "one", "NOT CAUGHT"),
+        (breaks, "three", "error"), (says_nothing, "three", "error"),
     ],
 )  # fmt: skip
 def test_only_what_holds_and_broken_schemes_that_fail_are_good(function, control, verdict):
@@ -272,7 +276,11 @@ def test_a_named_figure_is_made_even_in_a_quick_run(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(["S9"], "no paper 'S9'"), (["S0", "--figure", "99"], "no figure '99'"), (["--figure", "Fig. 99"], "no figure")],
+    [
+        (["S9"], "no paper 'S9'"),
+        (["S0", "--figure", "99"], "no figure '99'"),
+        (["--figure", "Fig. 99"], "no figure"),
+    ],
 )
 def test_unknown_papers_and_figures_are_refused(arguments, words):
     out = invoke(*arguments)
@@ -281,7 +289,9 @@ def test_unknown_papers_and_figures_are_refused(arguments, words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("e", [e for e in run.entries() if e.control and e.quick], ids=lambda e: e.function.__name__)
+@pytest.mark.parametrize(
+    "e", [e for e in run.entries() if e.control and e.quick], ids=lambda e: e.function.__name__
+)
 def test_broken_schemes_are_caught(e):
     """Those of quick entries; `stickslip reproduce` has all."""
     outcome = run.perform(e, quick=True)

@@ -31,9 +31,13 @@ def test_spatial_velocities_are_the_rates_of_positions(r):
 def test_velocity_at_agrees_with_velocity_of_the_same_point():
     q = spatial.normalize(jnp.asarray(Q))
     r = rotation_matrix(q[3:]) @ R
-    np.testing.assert_allclose(spatial.velocity_at(q, jnp.asarray(U), r), spatial.velocity(q, jnp.asarray(U), R), atol=1e-13)
+    np.testing.assert_allclose(
+        spatial.velocity_at(q, jnp.asarray(U), r), spatial.velocity(q, jnp.asarray(U), R), atol=1e-13
+    )
     here = planar.velocity_at(jnp.asarray(U[:3]), planar.rotation(0.4) @ R[:2])
-    np.testing.assert_allclose(here, planar.velocity(jnp.array([0.0, 0.0, 0.4]), jnp.asarray(U[:3]), R[:2]), atol=1e-14)
+    np.testing.assert_allclose(
+        here, planar.velocity(jnp.array([0.0, 0.0, 0.4]), jnp.asarray(U[:3]), R[:2]), atol=1e-14
+    )
 
 
 def test_planar_velocities_are_the_rates_of_positions():
@@ -53,10 +57,15 @@ class Brick(SpatialBody):
 
 def test_a_tumbling_brick_keeps_energy_and_angular_momentum():
     """Euler's equations: unstable rotation about the middle axis, by the fifth-order method."""
-    sol = ss.simulate(Brick(), ss.RadauIIA(3), [0, 0, 0, 1, 0, 0, 0], [1, 0, 0, 0.01, 2.0, 0.0], t1=8.0, dt=1e-2)
+    sol = ss.simulate(
+        Brick(), ss.RadauIIA(3), [0, 0, 0, 1, 0, 0, 0], [1, 0, 0, 0.01, 2.0, 0.0], t1=8.0, dt=1e-2
+    )
     E = sol.energy()
     momentum = np.stack(
-        [rotation_matrix(q[3:]) @ (np.array([1.0, 2.0, 3.5]) * u[3:]) for q, u in zip(sol.q, sol.u, strict=True)]
+        [
+            rotation_matrix(q[3:]) @ (np.array([1.0, 2.0, 3.5]) * u[3:])
+            for q, u in zip(sol.q, sol.u, strict=True)
+        ]
     )
     assert np.abs(E / E[0] - 1.0).max() < 1e-9
     assert np.abs(momentum - momentum[0]).max() < 1e-7
@@ -81,4 +90,6 @@ def test_a_planar_body_falls():
 def test_rotations_take_rows_of_quaternions():
     p = np.random.default_rng(0).normal(size=(5, 4))
     for f in (rotation_matrix, quaternion_rate):
-        np.testing.assert_allclose(f(jnp.asarray(p)), np.stack([f(jnp.asarray(row)) for row in p]), atol=1e-14)
+        np.testing.assert_allclose(
+            f(jnp.asarray(p)), np.stack([f(jnp.asarray(row)) for row in p]), atol=1e-14
+        )

@@ -10,7 +10,9 @@ LAYOUTS = [Layout(2, 1, 3, 4), Layout(0, 0, 2, 2), Layout(1, 0, 0, 0), Layout(0,
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("of", [StageLayout, lambda a: StageLayout(a, 3), LevelLayout], ids=["step", "stages", "levels"])
+@pytest.mark.parametrize(
+    "of", [StageLayout, lambda a: StageLayout(a, 3), LevelLayout], ids=["step", "stages", "levels"]
+)
 def test_parts_come_back_where_they_were(layout, of):
     whole = of(layout)
     rows = jnp.arange(float(whole.size))
@@ -44,7 +46,13 @@ def test_the_worst_of_stages_and_levels_is_found_row_by_row():
 
 @pytest.mark.parametrize(
     ("row", "name"),
-    [(0, "g[0]"), (2, "gamma[0]"), (4, "contact 1"), (9, "friction velocity[3]"), (10, "the equations of motion")],
+    [
+        (0, "g[0]"),
+        (2, "gamma[0]"),
+        (4, "contact 1"),
+        (9, "friction velocity[3]"),
+        (10, "the equations of motion"),
+    ],
 )
 def test_a_row_has_a_name(row, name):
     assert Layout(2, 1, 3, 4).name(row) == name

@@ -17,7 +17,8 @@ TIGHT = ss.SemismoothNewton(atol=1e-14, rtol=1e-14, max_iterations=50)
 DTS = [5.12e-2 / 2**k for k in range(7)]  # S3 Example 4.11
 T1 = 0.2048
 
-# found once with an independent program: orders (q, u) unprojected and projected; errors projected at h = 5.12e-2 and 8e-4
+# found once with an independent program: orders (q, u) unprojected and projected; errors projected at h =
+# 5.12e-2 and 8e-4
 PENDULUM = {
     "radau1": (ss.RadauIIA, (1,), (1, 1), (1, 1), (5.97e-3, 7.49e-5), (1.00e-2, 1.07e-4)),
     "radau2": (ss.RadauIIA, (2,), (3, 2), (3, 3), (2.29e-6, 6.12e-12), (9.13e-6, 2.51e-11)),
@@ -55,7 +56,9 @@ def errors(method, exact, dts=DTS):
     for dt in dts:
         sol = ss.simulate(b.system, method, b.q0, b.u0, t1=T1, dt=dt)
         every = round(dt / 8e-4)
-        out.append([dt * np.abs(a - e[::every])[1:].sum() for a, e in zip((sol.q, sol.u), exact, strict=True)])
+        out.append(
+            [dt * np.abs(a - e[::every])[1:].sum() for a, e in zip((sol.q, sol.u), exact, strict=True)]
+        )
     return np.array(out)
 
 
@@ -72,7 +75,9 @@ def test_orders_and_errors_on_the_pendulum_are_those_of_the_reference(name, exac
     for orders, option in ((naive, False), (projected, True)):
         error = errors(make(*arguments, projected=option, solver=TIGHT), exact)
         for k in range(2):
-            assert order(error[:, k], 2) == pytest.approx(orders[k], abs=0.2), f"projected={option}, {'qu'[k]}"
+            assert order(error[:, k], 2) == pytest.approx(orders[k], abs=0.2), (
+                f"projected={option}, {'qu'[k]}"
+            )
     for k, expected in enumerate((e_q, e_u)):
         for measured, value in zip((error[0, k], error[-1, k]), expected, strict=True):
             if value is not None:
@@ -102,7 +107,9 @@ def test_the_pendulum_swings_as_the_reference(t):
 
 
 def test_the_projection_removes_the_oscillating_constraint_rate():
-    """Fig. 4.1: g_dot oscillates near 1e-3 without projection and is round-off with it; g is round-off in both."""
+    """Fig. 4.1: g_dot oscillates near 1e-3 without projection and is round-off with it;
+    g is round-off in both.
+    """
     b = ss.benchmarks.load("pendulum")
     rate = {}
     for projected in (True, False):
@@ -165,24 +172,34 @@ def test_integrated_differences_cost_the_partitioned_family_an_order():
 
 
 def dropped_mass():
-    """Case 6 with its impact where it is: free fall, then a smooth run from the state after the impact. q and u of t."""
+    """Case 6 with its impact where it is: free fall,
+    then a smooth run from the state after the impact. q and u of t.
+    """
     b = ss.benchmarks.load("mass-on-slope", 6)
     t_impact, speed = b.reference["impact_time"], b.reference["speed_after_impact"]
-    fine = ss.simulate(b.system, ss.RadauIIA(3), [0.0, 1.0], speed * np.array([1, -1]) / np.sqrt(2), t1=1.4, dt=1e-3)
+    fine = ss.simulate(
+        b.system, ss.RadauIIA(3), [0.0, 1.0], speed * np.array([1, -1]) / np.sqrt(2), t1=1.4, dt=1e-3
+    )
     curve = CubicHermiteSpline(fine.t + t_impact, fine.q, fine.u)
 
     def q(t):
-        return np.where((t < t_impact)[:, None], np.stack([0 * t, 1.5 - 5 * t**2], 1), curve(np.maximum(t, t_impact)))
+        return np.where(
+            (t < t_impact)[:, None], np.stack([0 * t, 1.5 - 5 * t**2], 1), curve(np.maximum(t, t_impact))
+        )
 
     def u(t):
-        return np.where((t < t_impact)[:, None], np.stack([0 * t, -10 * t], 1), curve(np.maximum(t, t_impact), 1))
+        return np.where(
+            (t < t_impact)[:, None], np.stack([0 * t, -10 * t], 1), curve(np.maximum(t, t_impact), 1)
+        )
 
     return b, q, u
 
 
 @pytest.mark.parametrize("method", [ss.RadauIIA(2), ss.LobattoIIIAB(3)], ids=["radau2", "lobatto3"])
 def test_a_dropped_mass_is_first_order(method):
-    """The error depends on where in its step the impact falls: the worst of some step sizes stands for each octave."""
+    """The error depends on where in its step the impact falls:
+    the worst of some step sizes stands for each octave.
+    """
     b, q, u = dropped_mass()
     coarse, worst, rng = [20, 40, 80, 160, 320, 640], [], np.random.default_rng(0)
     for n in coarse:
@@ -197,9 +214,13 @@ def test_a_dropped_mass_is_first_order(method):
 def test_rattle_is_the_two_stage_lobatto_method():
     for name, case, t1 in (("bouncing-ball", 1, None), ("mass-on-slope", 4, None), ("slider-crank", 1, 0.02)):
         b = ss.benchmarks.load(name, case)
-        # With e_N = 1/2 the ball reaches the ground exactly at the end of a step, and round-off decides in which one.
+        # With e_N = 1/2 the ball reaches the ground exactly at the end of a step, and round-off decides in
+        # which one.
         system = dataclasses.replace(b.system, e_N=0.47) if name == "bouncing-ball" else b.system
-        a, c = (ss.simulate(system, m, b.q0, b.u0, t1=t1 or b.t1, dt=b.dt) for m in (ss.Rattle(), ss.LobattoIIIAB(2)))
+        a, c = (
+            ss.simulate(system, m, b.q0, b.u0, t1=t1 or b.t1, dt=b.dt)
+            for m in (ss.Rattle(), ss.LobattoIIIAB(2))
+        )
         assert a.q == pytest.approx(c.q, abs=1e-8)
         assert a.P_N == pytest.approx(c.P_N, abs=1e-8)
         assert a.P_g == pytest.approx(c.P_g, abs=1e-8)
@@ -252,7 +273,8 @@ def test_both_forms_obey_the_impact_law_with_a_variable_mass():
         assert rate[hit + 1] == pytest.approx(-0.5 * rate[hit], abs=1e-8)
 
 
-# -- Example 4.12: what the naive two-stage Radau IIA method makes of an impact ---------------------------------------
+# -- Example 4.12: what the naive two-stage Radau IIA method makes of an impact
+# ---------------------------------------
 
 
 def two_steps(y):
@@ -297,7 +319,9 @@ def test_the_boundaries_of_the_six_cases_at_h_3():
 def test_each_step_of_the_naive_method_has_exactly_one_solution():
     rng = np.random.default_rng(0)
     for s in (1, 2, 3):
-        for y, u, h in zip(rng.uniform(0.01, 5, 40), rng.uniform(-3, 3, 40), rng.uniform(0.1, 3, 40), strict=True):
+        for y, u, h in zip(
+            rng.uniform(0.01, 5, 40), rng.uniform(-3, 3, 40), rng.uniform(0.1, 3, 40), strict=True
+        ):
             assert len(naive_step(radau_iia(s), y, u, h)) == 1
 
 
@@ -327,7 +351,9 @@ def test_nonsense_is_refused():
 
 
 def test_carried_multipliers_do_not_ring_after_an_impact():
-    """TR methods start a step with the force of the last one; after the drop it must be the sliding force at once."""
+    """TR methods start a step with the force of the last one;
+    after the drop it must be the sliding force at once.
+    """
     b = ss.benchmarks.load("mass-on-slope", 6)
     for method in (ss.TRX2(), ss.TRBDF2()):
         sol = ss.simulate(b.system, method, b.q0, b.u0, t1=0.8, dt=1e-2)
@@ -350,7 +376,9 @@ def test_convergence_measures_prints_and_draws(tmp_path):
     from rich.console import Console
 
     b = ss.benchmarks.load("pendulum")
-    out = ss.convergence(b, {"radau2": ss.RadauIIA(2), "rattle": ss.Rattle()}, [0.0512, 0.0256, 0.0128], t1=0.2048)
+    out = ss.convergence(
+        b, {"radau2": ss.RadauIIA(2), "rattle": ss.Rattle()}, [0.0512, 0.0256, 0.0128], t1=0.2048
+    )
     assert out.order("radau2") == pytest.approx(3.2, abs=0.3)
     assert out.order("rattle", "u") == pytest.approx(2.1, abs=0.3)
     assert len(out.local_orders("rattle")) == 2

@@ -49,7 +49,8 @@ SOLVERS = {
 
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 @pytest.mark.parametrize(
-    ("F", "expected", "state"), [(2.0, -2.0, "stick"), (-2.9, 2.9, "stick"), (5.0, -A, "slip"), (-4.0, A, "slip")]
+    ("F", "expected", "state"),
+    [(2.0, -2.0, "stick"), (-2.9, 2.9, "stick"), (5.0, -A, "slip"), (-4.0, A, "slip")],
 )
 def test_a_pulled_mass_is_held_or_slips(solver, F, expected, state):
     """(34) P = -F dt, a constraint; (35) P = -a dt, impressed. Both are fixed points of (33) for any r."""
@@ -94,9 +95,12 @@ def test_the_tableau_of_the_example_is_made_again():
     """(44): y' = 3 x^2 by Euler's rule in 1, 2 and 4 steps; the third order is exact."""
     euler = [sum(3.0 * (k / n) ** 2 / n for k in range(n)) for n in (1, 2, 4)]
     assert euler == [0.0, 3 / 8, 21 / 32]
-    for line, expected in zip(neville(Doubling(3), euler), [[0.0], [3 / 8, 3 / 4], [21 / 32, 15 / 16, 1.0]], strict=True):
+    for line, expected in zip(
+        neville(Doubling(3), euler), [[0.0], [3 / 8, 3 / 4], [21 / 32, 15 / 16, 1.0]], strict=True
+    ):
         assert line == pytest.approx(expected, abs=1e-15)
-    assert abs(neville(ss.Extrapolation(3), euler)[2][2] - 1.0) > 0.1  # the control: weights of 1, 3, 5 substeps
+    # the control: weights of 1, 3, 5 substeps
+    assert abs(neville(ss.Extrapolation(3), euler)[2][2] - 1.0) > 0.1
 
 
 # ---- sections 9.2 and 9.3
@@ -123,15 +127,20 @@ def test_steps_that_miss_their_tolerance_can_be_accepted_and_are_counted():
 
 
 def test_the_norm_of_the_criterion_is_a_choice():
-    """||T_ii - T_i-1,i-1|| <= atol + rtol ||T_ii||: a small component beside a large one needs no digits of its own."""
-    components, euclidean = (Tolerances(jnp.asarray(1e-7), 1e-3, 0.0, norm) for norm in ("components", "euclidean"))
+    """||T_ii - T_i-1,i-1|| <= atol + rtol ||T_ii||:
+    a small component beside a large one needs no digits of its own.
+    """
+    components, euclidean = (
+        Tolerances(jnp.asarray(1e-7), 1e-3, 0.0, norm) for norm in ("components", "euclidean")
+    )
     x, error = jnp.array([1e-6, 1.0]), jnp.array([1e-4, 1e-5])
     assert not components.allow(error, x)
     assert euclidean.allow(error, x)
     assert not euclidean.allow(20.0 * error, x)
     # at least as many digits component by component, with at least as much work
     each, together = (
-        oscillating(ss.Extrapolation(6), rtol=1e-7, atol=1e-12, norm=norm) for norm in ("components", "euclidean")
+        oscillating(ss.Extrapolation(6), rtol=1e-7, atol=1e-12, norm=norm)
+        for norm in ("components", "euclidean")
     )
     assert each[0].stats.newton_iterations.sum() >= together[0].stats.newton_iterations.sum()
     assert each[1] < 1e-5
@@ -163,7 +172,9 @@ def estimate_over_error(method, *dts):
     s, estimates = float(q[0]) + a, []
     for dt in dts:
         out = step(q, u, dt)
-        exact = np.array([-a + s * np.cos(w * dt) + np.sin(w * dt) / w, -w * s * np.sin(w * dt) + np.cos(w * dt)])
+        exact = np.array(
+            [-a + s * np.cos(w * dt) + np.sin(w * dt) / w, -w * s * np.sin(w * dt) + np.cos(w * dt)]
+        )
         estimates.append(np.asarray(out.error) / (np.concatenate([out.q, out.u]) - exact))
     return estimates
 
@@ -173,7 +184,8 @@ def test_embedded_weights_estimate_the_local_error(name):
     estimates = estimate_over_error(EMBEDDED[name], 1e-4, 4e-3, 1e-3)
     assert estimates[0] == pytest.approx(1.0, abs=0.03)
     off = [np.abs(estimate - 1.0).max() for estimate in estimates[1:]]
-    assert off[0] / off[1] == pytest.approx(4.0, rel=0.3)  # the estimate is a power of dt better than what it estimates
+    # the estimate is a power of dt better than what it estimates
+    assert off[0] / off[1] == pytest.approx(4.0, rel=0.3)
 
 
 def test_other_weights_do_not_estimate_the_error():
@@ -189,11 +201,14 @@ def test_other_weights_do_not_estimate_the_error():
 
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_a_smaller_tolerance_means_a_smaller_error(name):
-    """By embedded weights: errors fall by at least 10^(1/2) for a digit of the tolerance, and few steps are made twice."""
+    """By embedded weights: errors fall by at least 10^(1/2) for a digit of the tolerance,
+    and few steps are made twice.
+    """
     runs = [oscillating(EMBEDDED[name], rtol=0.0, atol=tol) for tol in (1e-5, 1e-6, 1e-7, 1e-8)]
     errors = [error for _, error in runs]
     assert all(b < a / np.sqrt(10.0) for a, b in pairwise(errors))
     assert errors[-1] < 1e-6
     assert all(int(sol.stats.attempts) < 1.1 * len(sol.t) + 5 for sol, _ in runs)
-    blind, _ = oscillating(ss.RadauIIA(1), rtol=0.0, atol=1e-8)  # the control: without such weights nothing is asked
+    # the control: without such weights nothing is asked
+    blind, _ = oscillating(ss.RadauIIA(1), rtol=0.0, atol=1e-8)
     assert blind.dt.max() > 10 * runs[-1][0].dt.max()

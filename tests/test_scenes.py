@@ -113,7 +113,9 @@ def test_gaps_of_every_shape_are_those_of_mujoco_and_of_brute_force(name):
 def test_a_shape_that_is_a_little_smaller_is_noticed(monkeypatch):
     pytest.importorskip("mujoco")
     known = measured.shapes_on_planes()
-    monkeypatch.setattr(measured, "shapes_on_planes", lambda: {"ball": (Ball(0.3 - 1e-9), *known["ball"][1:])})
+    monkeypatch.setattr(
+        measured, "shapes_on_planes", lambda: {"ball": (Ball(0.3 - 1e-9), *known["ball"][1:])}
+    )
     assert measured.gaps("ball", poses=5) > 5e-10
 
 
@@ -124,14 +126,17 @@ def on_floor(shape, **body):
 def test_corners_of_a_face_have_slots_of_their_own_and_no_corner_is_left_out():
     random = np.random.default_rng(0)
     ring = np.linspace(0, 2 * np.pi, 64, endpoint=False)
-    drum = np.concatenate([np.column_stack([np.cos(ring), np.sin(ring), np.full(64, z)]) for z in (-0.5, 0.5)])
+    drum = np.concatenate(
+        [np.column_stack([np.cos(ring), np.sin(ring), np.full(64, z)]) for z in (-0.5, 0.5)]
+    )
     for points, most in ((random.standard_normal((50, 3)), 12), (drum, 24)):
         found = Hull(points).hull()
         assert sorted(i for group in found.groups for i in group) == list(range(len(found.vertices)))
         assert len(found.groups) <= most
     assert len(Box(1, 1, 1).slots(False)) == 4
     found = Hull(np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)).hull()
-    assert all(np.abs(np.diff(found.vertices[list(group)], axis=0)).sum() == 3 for group in found.groups)  # opposite corners
+    # opposite corners
+    assert all(np.abs(np.diff(found.vertices[list(group)], axis=0)).sum() == 3 for group in found.groups)
 
 
 def test_masses_and_inertias_of_solids_are_those_of_brute_force():
@@ -156,7 +161,9 @@ def test_masses_and_inertias_of_solids_are_those_of_brute_force():
     assert both[2] == pytest.approx(one[2] - hollow[2])
     corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-1, 1) for z in (-1.5, 1.5)])
     for a, b in zip(Body("b", Hull(corners + 3.0), density=1.0).weighed(False), hollow, strict=True):
-        assert np.asarray(a) - (3.0 if np.shape(a) == (3,) else 0.0) == pytest.approx(np.asarray(b), abs=1e-12)
+        assert np.asarray(a) - (3.0 if np.shape(a) == (3,) else 0.0) == pytest.approx(
+            np.asarray(b), abs=1e-12
+        )
 
 
 def test_a_disc_that_spins_flat_is_stopped_by_friction_under_even_pressure():
@@ -181,7 +188,11 @@ def test_a_disc_thrown_on_the_floor_never_penetrates_and_comes_to_rest(shape):
     sol = scene.simulate(ss.Rattle(), t1=1.5, dt=1e-3)
     A = sol["coin"].matrix
     h = getattr(shape, "length", 0.0) / 2
-    lowest = sol["coin"].position[:, 2] - h * abs(A[:, 2, 2]) - shape.radius * np.sqrt(A[:, 2, 0] ** 2 + A[:, 2, 1] ** 2)
+    lowest = (
+        sol["coin"].position[:, 2]
+        - h * abs(A[:, 2, 2])
+        - shape.radius * np.sqrt(A[:, 2, 0] ** 2 + A[:, 2, 1] ** 2)
+    )
     assert lowest.min() > -1e-7 * shape.radius
     assert np.diff(sol.energy()).max() < 1e-4 * sol.energy()[0]
 
@@ -191,7 +202,12 @@ def test_a_cylinder_stands_and_rolls():
     assert np.abs(stands.q - stands.q[0]).max() < 1e-12
     s = math.sqrt(0.5)
     rolls = on_floor(
-        Cylinder(0.1, 0.3), mass=1.0, at=(0, 0, 0.1), rotation=(s, s, 0, 0), velocity=(1, 0, 0), spin=(0, 0, -10)
+        Cylinder(0.1, 0.3),
+        mass=1.0,
+        at=(0, 0, 0.1),
+        rotation=(s, s, 0, 0),
+        velocity=(1, 0, 0),
+        spin=(0, 0, -10),
     )
     sol = rolls.simulate(ss.Rattle(), t1=0.5, dt=1e-2)
     assert sol["body"].position[-1] == pytest.approx([0.5, 0, 0.1], abs=1e-9)
@@ -277,7 +293,9 @@ def test_equalities_of_a_file_hold(tmp_path):
     sol = scene.simulate(ss.RadauIIA(2), t1=0.3, dt=1e-2)
     assert sol.P_g.shape[1] == 3
     ends = sol["b"].position + np.einsum("rij,j->ri", sol["b"].matrix, [0.4, 0, 0])
-    assert ends == pytest.approx(sol["c"].position + np.einsum("rij,j->ri", sol["c"].matrix, [0, 0, 0.3]), abs=1e-10)
+    assert ends == pytest.approx(
+        sol["c"].position + np.einsum("rij,j->ri", sol["c"].matrix, [0, 0, 0.3]), abs=1e-10
+    )
     assert np.abs(sol["j"].angle - sol["k"].angle).max() < 1e-9  # a parallelogram
 
 
@@ -385,13 +403,17 @@ def test_springs_between_points_motors_and_forces_balance():
     ).replace("b", at=(1.0, 0, 0))
     sol = pushed.simulate(ss.RadauIIA(3), t1=1.0, dt=1e-2)
     assert sol["b"].position[:, 0] == pytest.approx(np.cos(math.sqrt(1.5) * sol.t), abs=1e-8)
-    follow = Scene(pendulum(), servo("m", "hip", lambda t, state: 0.1, stiffness=500.0, damping=30.0), gravity=0.0)
+    follow = Scene(
+        pendulum(), servo("m", "hip", lambda t, state: 0.1, stiffness=500.0, damping=30.0), gravity=0.0
+    )
     assert follow.simulate(ss.RadauIIA(2), t1=2.0, dt=1e-2)["hip"].angle[-1] == pytest.approx(0.1, abs=1e-5)
 
 
 def test_a_ball_joint_is_a_free_body_that_is_connected():
     body = {"mass": 1.0, "centre": (0, 0, -0.5), "inertia": (0.02, 0.03, 0.04)}
-    joint = Scene(Body("b", **body, parent="world", joint=BallJoint("j", rotation=(1, 0.2, 0, 0), spin=(0.5, 1, 2))))
+    joint = Scene(
+        Body("b", **body, parent="world", joint=BallJoint("j", rotation=(1, 0.2, 0, 0), spin=(0.5, 1, 2)))
+    )
     p = np.array([1, 0.2, 0, 0]) / math.sqrt(1.04)
     free = Scene(Body("b", **body, rotation=p, spin=(0.5, 1, 2)), Connect("b", "world", second_at=(0, 0, 0)))
     a, b = (s.simulate(ss.RadauIIA(3), t1=0.5, dt=5e-3) for s in (joint, free))
@@ -425,7 +447,15 @@ def test_loops_hold_and_glue_is_a_weld():
 def test_several_joints_of_a_body_are_those_of_bodies_in_a_row():
     def ends(joint, **more):
         return Scene(
-            Body("b", mass=1.0, inertia=(0.1, 0.2, 0.15), centre=(0.1, 0.2, 0.3), parent="world", joint=joint, **more)
+            Body(
+                "b",
+                mass=1.0,
+                inertia=(0.1, 0.2, 0.15),
+                centre=(0.1, 0.2, 0.3),
+                parent="world",
+                joint=joint,
+                **more,
+            )
         ).simulate(ss.RadauIIA(2), t1=0.2, dt=1e-2)
 
     pair = (Hinge("x", (1, 0, 0), rate=1.0), Hinge("y", (0, 1, 0), rate=2.0))
@@ -467,7 +497,14 @@ def test_what_stands_on_a_prescribed_body_feels_its_acceleration():
     """A pendulum whose pivot is accelerated sideways at g hangs at 45 degrees."""
     scene = Scene(
         Body("cart", motion=lambda t: jnp.array([0.5 * G * t * t, 0.0, 0.0])),
-        Body("arm", mass=1.0, centre=(0, 0, -0.5), inertia=(0.01, 0.01, 0.01), parent="cart", joint=Hinge("hip", (0, 1, 0))),
+        Body(
+            "arm",
+            mass=1.0,
+            centre=(0, 0, -0.5),
+            inertia=(0.01, 0.01, 0.01),
+            parent="cart",
+            joint=Hinge("hip", (0, 1, 0)),
+        ),
     ).replace("hip", angle=math.pi / 4)
     sol = scene.simulate(ss.RadauIIA(2), t1=0.5, dt=1e-2)
     assert np.abs(sol["hip"].angle - math.pi / 4).max() < 1e-10
@@ -484,7 +521,9 @@ def test_what_stands_on_a_prescribed_body_feels_its_acceleration():
 
 def test_later_rules_replace_earlier_ones_and_what_is_not_named_does_not_touch():
     balls = [Body(f"ball {i}", Ball(0.1), at=(i, 0, 1)) for i in range(3)]
-    system, _, _ = Scene(*balls, FLOOR, Contact("ball *", "floor", e_N=0.5), Contact("floor", "ball 1", e_N=0.9)).compile()
+    system, _, _ = Scene(
+        *balls, FLOOR, Contact("ball *", "floor", e_N=0.5), Contact("floor", "ball 1", e_N=0.9)
+    ).compile()
     assert system.contacts == ("ball 0 floor", "ball 2 floor", "ball 1 floor")
     assert [float(law.e_N) for law in system.laws] == [0.5, 0.5, 0.9]
     system, _, _ = Scene(*balls, FLOOR, Contact("*", "floor"), NoContact("ball 0", "*")).compile()
@@ -530,14 +569,25 @@ def test_units_and_the_order_of_things_do_not_matter():
     """Until it lies on four corners: how they share friction then is not unique."""
 
     def thrown(length=1.0, mass=1.0, flip=False):
-        box = Body("box", Box(0.4 * length, 0.3 * length, 0.2 * length), mass=mass, at=(0, 0, 0.3 * length), spin=(1, 3, 2))
+        box = Body(
+            "box",
+            Box(0.4 * length, 0.3 * length, 0.2 * length),
+            mass=mass,
+            at=(0, 0, 0.3 * length),
+            spin=(1, 3, 2),
+        )
         floor = Body("floor", Plane(), fixed=True)
         things = (box, floor, Contact("floor", "box", e_N=0.3, mu=0.4))
         return Scene(*(things[::-1] if flip else things), gravity=G * length)
 
     first = thrown().simulate(ss.Rattle(), t1=0.38, dt=2e-3)
     assert (first.P_N > 0).any(axis=1).sum() > 5  # it hits the floor
-    for other, length in ((thrown(1e6), 1e6), (thrown(1e-6), 1e-6), (thrown(mass=1e6), 1.0), (thrown(flip=True), 1.0)):
+    for other, length in (
+        (thrown(1e6), 1e6),
+        (thrown(1e-6), 1e-6),
+        (thrown(mass=1e6), 1.0),
+        (thrown(flip=True), 1.0),
+    ):
         sol = other.simulate(ss.Rattle(), t1=0.38, dt=2e-3)
         assert sol["box"].position / length == pytest.approx(first["box"].position, abs=1e-9)
 
@@ -566,7 +616,9 @@ def test_sizes_and_laws_go_through_derivatives():
 
     def spin(r, mu):
         scene = Scene(
-            Body("ball", Ball(r), mass=1.0, at=(0, 0, r), spin=(0, 90.0, 0)), FLOOR, Contact("ball", "floor", mu=mu)
+            Body("ball", Ball(r), mass=1.0, at=(0, 0, r), spin=(0, 90.0, 0)),
+            FLOOR,
+            Contact("ball", "floor", mu=mu),
         )
         return scene.simulate(NEWTON, t1=0.1, dt=1e-2)["ball"].spin[-1, 1]
 
@@ -582,7 +634,9 @@ def test_sizes_and_laws_go_through_derivatives():
 
 def test_solutions_know_names_also_in_batches_xarray_and_files(tmp_path):
     scene = Scene(
-        Body("ball", Ball(0.1), mass=1.0, at=(0, 0, 0.1), velocity=(1, 0, 0)), FLOOR, Contact("ball", "floor", mu=0.3)
+        Body("ball", Ball(0.1), mass=1.0, at=(0, 0, 0.1), velocity=(1, 0, 0)),
+        FLOOR,
+        Contact("ball", "floor", mu=0.3),
     )
     sol = scene.simulate(ss.Rattle(), t1=0.2, dt=1e-2)
     assert sol["ball"].position == pytest.approx(sol.q[:, :3])
@@ -590,12 +644,17 @@ def test_solutions_know_names_also_in_batches_xarray_and_files(tmp_path):
     assert sol["ball"].energy == pytest.approx(sol.energy())
     assert sol["ball", "floor"].P_N.sum() == pytest.approx(G * 0.2)
     assert sol["ball", "floor"].force[5] == pytest.approx([-0.3 * G, 0, G])
-    for name, said in (("bal", "did you mean 'ball'"), (("ball", "wall"), "no contact between 'ball' and 'wall'")):
+    for name, said in (
+        ("bal", "did you mean 'ball'"),
+        (("ball", "wall"), "no contact between 'ball' and 'wall'"),
+    ):
         with pytest.raises(KeyError, match=said):
             sol[name]
     with pytest.raises(AttributeError, match="'ball' has no colour: it has position"):
         _ = sol["ball"].colour
-    batch = jax.vmap(lambda v: scene.replace("ball", velocity=v).simulate(NEWTON, t1=0.1, dt=1e-2))(jnp.eye(3)[:2])
+    batch = jax.vmap(lambda v: scene.replace("ball", velocity=v).simulate(NEWTON, t1=0.1, dt=1e-2))(
+        jnp.eye(3)[:2]
+    )
     assert batch["ball"].position.shape == (2, 11, 3)
     data = sol.to_xarray()
     assert data["body_position"].sel(body="ball", axis="x").values == pytest.approx(sol.q[:, 0])
@@ -663,7 +722,9 @@ def test_a_scene_of_the_gallery_is_short_and_starts_outside_of_everything(name):
     assert len(path.read_text().splitlines()) <= 40
     scene = runpy.run_path(str(path), run_name="looked at")["scene"]
     system, q0, u0 = scene.compile()
-    gaps, h = jax.jit(lambda q, u: (system.g_N(0.0, q), system.h(0.0, q, u)))(jnp.asarray(q0), jnp.asarray(u0))
+    gaps, h = jax.jit(lambda q, u: (system.g_N(0.0, q), system.h(0.0, q, u)))(
+        jnp.asarray(q0), jnp.asarray(u0)
+    )
     assert np.min(gaps) > -1e-9
     assert np.isfinite(np.asarray(h)).all()
     assert "canvas" in scene.show().html()
@@ -681,11 +742,13 @@ def test_an_escapement_ticks_as_its_pendulum_swings():
         k = np.flatnonzero(np.diff(np.sign(swing)))
         through = t[k] - swing[k] * (t[k + 1] - t[k]) / (swing[k + 1] - swing[k])
         went = -np.diff(sol["arbor"].angle[k]) / (0.5 * out["pitch"])
-        assert went == pytest.approx(1.0, abs=0.35)  # it goes by the instant, not by the beat, in which the wheel is seen
+        # it goes by the instant, not by the beat, in which the wheel is seen
+        assert went == pytest.approx(1.0, abs=0.35)
         assert went.sum() == pytest.approx(len(k) - 1, abs=0.35)
         return np.diff(through)[: 2 * ((len(k) - 1) // 2)].mean()  # to and fro may differ
 
-    assert beat(scene.replace("weight", control=-0.02)) == pytest.approx(0.5 * period, rel=1e-2)  # however it is driven
+    # however it is driven
+    assert beat(scene.replace("weight", control=-0.02)) == pytest.approx(0.5 * period, rel=1e-2)
     # the control: another pendulum
     slower = np.sqrt((out["length"] ** 2 + 0.05) / (out["length"] ** 2 + out["inertia"]))
     assert beat(scene.replace("pendulum", inertia=0.05)) == pytest.approx(0.5 * period * slower, rel=2e-2)
@@ -723,7 +786,9 @@ class Ways(ss.Automatic):
 
 def test_a_root_far_away_is_no_solution():
     """Of a step of the walker: guesses from afar lead to |u| = 2e4, where M - dt/2 h_u has changed its sign."""
-    system, _, _ = runpy.run_path(str(GALLERY / "walker_on_a_shaking_floor.py"), run_name="looked at")["scene"].compile()
+    system, _, _ = runpy.run_path(str(GALLERY / "walker_on_a_shaking_floor.py"), run_name="looked at")[
+        "scene"
+    ].compile()
     q = [0.05292291305453385, 1.01066402096625, -0.06780805948342922, -1.1886417375866452, -0.3873963539321996,
          -1.4085306392535375, -0.4109843851513305]  # fmt: skip
     u = [0.3053636090217277, -0.1872114368015958, -0.20153333844684332, -2.2627901509331325, -0.3358351216396541,

@@ -14,7 +14,9 @@ from stickslip.methods import REGISTRY
 
 
 class Parts(ss.System):
-    """A point in space with whatever is asked for: a wall z >= 0, a rail x = 0, a blade u_y = 0, a brake on z."""
+    """A point in space with whatever is asked for: a wall z >= 0, a rail x = 0,
+    a blade u_y = 0, a brake on z.
+    """
 
     parts: str = eqx.field(static=True)
 
@@ -40,7 +42,11 @@ class Parts(ss.System):
 
     @property
     def laws(self):
-        contact = (ss.Contact(friction=ss.Coulomb(0.5, dim=2) if "F" in self.parts else ()),) if "N" in self.parts else ()
+        contact = (
+            (ss.Contact(friction=ss.Coulomb(0.5, dim=2) if "F" in self.parts else ()),)
+            if "N" in self.parts
+            else ()
+        )
         return contact + ((ss.FrictionElement(1.0),) if "E" in self.parts else ())
 
 
@@ -75,9 +81,11 @@ def test_any_combination_runs(name, parts):
         assert forces.la_N.shape == sol.P_N.shape
         assert np.isfinite(forces.u_dot).all()
     if name == "rattle":
-        assert ss.initial_state(system, q0, u0).u_dot[2] == pytest.approx(-10.0 + (0.5 if "E" in parts else 0.0))
-    if (name, parts) in (("rattle", ""), ("radau2", ""), ("rattle", "vNF")):
-        batch = jax.vmap(lambda z: ss.simulate(system, REGISTRY[name](), jnp.array([0.0, 0.0, z]), u0, t1=0.1, dt=1e-2).q)(
-            jnp.array([0.3, 0.4])
+        assert ss.initial_state(system, q0, u0).u_dot[2] == pytest.approx(
+            -10.0 + (0.5 if "E" in parts else 0.0)
         )
+    if (name, parts) in (("rattle", ""), ("radau2", ""), ("rattle", "vNF")):
+        batch = jax.vmap(
+            lambda z: ss.simulate(system, REGISTRY[name](), jnp.array([0.0, 0.0, z]), u0, t1=0.1, dt=1e-2).q
+        )(jnp.array([0.3, 0.4]))
         assert np.asarray(batch[1]) == pytest.approx(sol.q[:11], abs=1e-12)

@@ -41,6 +41,7 @@ def test_energy_is_gained_only_as_rattle_oscillates():
     """A symplectic scheme's energy oscillates: the excess over E0 falls with dt^2."""
     assert excess(1e-4) <= 2e-4
     dts = [2e-4, 1e-4, 5e-5]
-    assert slope(dts, [excess(dt) for dt in dts]) > 1.8  # or faster: friction and impacts take energy meanwhile
+    # or faster: friction and impacts take energy meanwhile
+    assert slope(dts, [excess(dt) for dt in dts]) > 1.8
     E = run("slider-crank").energy()
     assert E[-1] < E[0]

@@ -1,4 +1,6 @@
-"""Semismooth Newton, fixed point and their combination, against enumeration of contact modes and each other."""
+"""Semismooth Newton, fixed point and their combination,
+against enumeration of contact modes and each other.
+"""
 
 import itertools
 
@@ -24,7 +26,9 @@ def problem(W, M, u_free, c, mu, n_contacts, bilateral=0, dim=1):
     at = Directions(*(jnp.asarray(a) for a in (W, c, L, np.sum(W * L, axis=0))))
     rho = ProxParameters.of(laws, rows, at.G)
     scales = at.scales(jnp.asarray(u_free))
-    inclusions = Inclusions(laws, StageLayout(rows), true, true, rho, jnp.ones(()), jnp.zeros(W.shape[1]), scales)
+    inclusions = Inclusions(
+        laws, StageLayout(rows), true, true, rho, jnp.ones(()), jnp.zeros(W.shape[1]), scales
+    )
     return VelocityProblem(inclusions, *(jnp.asarray(a) for a in (u_free, L, W, c, W.T @ L)))
 
 
@@ -160,7 +164,8 @@ def test_automatic_falls_back_to_the_fixed_point():
 
 
 def wedge(mismatch):
-    """The ball in the corner, pressed in and spinning; the impact law asks a little more of one contact than of the other.
+    """The ball in the corner, pressed in and spinning;
+    the impact law asks a little more of one contact than of the other.
 
     Four rows of rank three: sticking at both contacts contradicts itself by ``mismatch``.
     """
@@ -183,7 +188,9 @@ def test_redundant_contacts_that_contradict_each_other_are_solved_without_the_fi
 
 
 def test_the_fixed_point_does_not_claim_success_while_percussions_drift():
-    """The motion of the wedge stands still after some iterations, long before the contact mode is the right one."""
+    """The motion of the wedge stands still after some iterations,
+    long before the contact mode is the right one.
+    """
     p = wedge(1e-5)
     out = ss.FixedPoint(max_iterations=500).solve(p, p.u_free, jnp.array([0.05, 0.05, -0.015, 0.015]))
     assert (out.residual < 1e-9) == (out.result == ss.RESULTS.successful)
@@ -209,7 +216,9 @@ def guessed(p, y):
 
 
 def test_a_forced_start_is_not_taken_for_a_solution():
-    """psi = 0 with a percussion far outside of the cone: sticking would be consistent, but it is not allowed."""
+    """psi = 0 with a percussion far outside of the cone: sticking would be consistent,
+    but it is not allowed.
+    """
     p = problem(np.eye(2), np.eye(2), np.zeros(2), np.array([-1.0, -3.0]), 0.5, 1)
     out = ss.Automatic().solve(p, p.u_free, jnp.array([1.0, 3.0]))
     assert out.result == ss.RESULTS.successful
@@ -229,7 +238,10 @@ def test_tolerances_mean_what_they_say():
     rng = np.random.default_rng(1)
     A = rng.normal(size=(6, 6))
     p = problem(rng.normal(size=(6, 6)), A @ A.T + np.eye(6), -np.ones(6), np.zeros(6), 0.3, 2, dim=2)
-    k = [int(ss.SemismoothNewton(atol=a, rtol=0.0).solve(p, p.u_free, jnp.zeros(6)).newton_iterations) for a in (1e-12, 1.0)]
+    k = [
+        int(ss.SemismoothNewton(atol=a, rtol=0.0).solve(p, p.u_free, jnp.zeros(6)).newton_iterations)
+        for a in (1e-12, 1.0)
+    ]
     assert k[1] == 0 < k[0]
     assert ss.SemismoothNewton(atol=0.0, rtol=1.0).solve(p, p.u_free, jnp.zeros(6)).newton_iterations == 0
 
@@ -240,7 +252,9 @@ def test_dense_solves_agree_with_lapack(n):
     A, B = rng.normal(size=(n, n)), rng.normal(size=(n, 3))
     assert solve(jnp.asarray(A), jnp.asarray(B)) == pytest.approx(np.linalg.solve(A, B), rel=1e-8, abs=1e-8)
     S = A @ A.T + n * np.eye(n)
-    assert spd_solve(jnp.asarray(S), jnp.asarray(B)) == pytest.approx(np.linalg.solve(S, B), rel=1e-10, abs=1e-10)
+    assert spd_solve(jnp.asarray(S), jnp.asarray(B)) == pytest.approx(
+        np.linalg.solve(S, B), rel=1e-10, abs=1e-10
+    )
     indefinite = S - 2 * np.linalg.eigvalsh(S).max() * np.eye(n)
     assert np.isnan(spd_solve(jnp.asarray(indefinite), jnp.asarray(B))).all()
 
@@ -260,7 +274,9 @@ def test_singular_systems_get_a_solution_if_there_is_one():
     assert A @ np.asarray(basic_solution(jnp.asarray(A), jnp.asarray(B))) == pytest.approx(B, abs=1e-9)
     exact = np.array([[1.0, 1.0], [1.0, 1.0]])  # the plain one has no answer here
     assert not np.isfinite(solve(jnp.asarray(exact), jnp.ones((2, 1)))).all()
-    assert exact @ np.asarray(basic_solution(jnp.asarray(exact), jnp.ones((2, 1)))) == pytest.approx(np.ones((2, 1)))
+    assert exact @ np.asarray(basic_solution(jnp.asarray(exact), jnp.ones((2, 1)))) == pytest.approx(
+        np.ones((2, 1))
+    )
 
 
 @pytest.mark.parametrize("n", [1, 5, 14, 42, 70])

@@ -1,4 +1,6 @@
-"""Friction stage by stage: the full order where slip turns and where turning bodies roll, and nothing lost elsewhere."""
+"""Friction stage by stage: the full order where slip turns and where turning bodies roll,
+and nothing lost elsewhere.
+"""
 
 import dataclasses
 from functools import lru_cache
@@ -16,7 +18,8 @@ from stickslip.rigid import rotation_matrix
 
 # At these accuracies the tolerance of the solver must not show.
 PRECISE = ss.Automatic(newton=ss.SemismoothNewton(atol=1e-15))
-PRINTED = (7.4e-4, 3.8e-4, 1.9e-4)  # errors in q at 50, 100, 200 steps of two-stage Radau IIA, from a prototype
+# errors in q at 50, 100, 200 steps of two-stage Radau IIA, from a prototype
+PRINTED = (7.4e-4, 3.8e-4, 1.9e-4)
 
 
 @lru_cache
@@ -53,21 +56,25 @@ def test_two_stages_at_a_thousandth_beat_moreau_at_a_hundred_thousandth_a_hundre
         assert np.abs(tippedisk(method, 100) - tippedisk("radau3", 800)).max() < error / 100
 
 
-# -- rolling: a contact that sticks on a body that turns ---------------------------------------------------------------
+# -- rolling: a contact that sticks on a body that turns
+# ---------------------------------------------------------------
 
 
 def disc_error(method, steps):
     b = ss.benchmarks.load("rolling-disc")
     sol = ss.simulate(b.system, method, b.q0, b.u0, t1=b.t1, dt=b.t1 / steps)
     normal = np.asarray(rotation_matrix(jnp.asarray(sol.q[-1, 3:])))[:, 2]
-    assert np.linalg.norm(sol.P_F[1:], axis=1) == pytest.approx(0.3786 * sol.P_N[1:, 0], rel=0.02)  # well inside its cone
+    # well inside its cone
+    assert np.linalg.norm(sol.P_F[1:], axis=1) == pytest.approx(0.3786 * sol.P_N[1:, 0], rel=0.02)
     return max(np.abs(sol.q[-1, :3] - b.q0[:3]).max(), np.abs(normal - np.array(b.reference["normal"])).max())
 
 
 @pytest.mark.slow
 def test_rolling_disc_returns_with_the_full_order_and_with_the_printed_law_it_does_not():
     steps = np.array([250, 500, 1000])
-    errors, printed = ([disc_error(ss.LobattoIIIAB(2, friction=law), n) for n in steps] for law in ("stagewise", "printed"))
+    errors, printed = (
+        [disc_error(ss.LobattoIIIAB(2, friction=law), n) for n in steps] for law in ("stagewise", "printed")
+    )
     assert slope(1 / steps, errors) == pytest.approx(2, abs=0.1)
     assert slope(1 / steps, printed) == pytest.approx(1, abs=0.2)
     assert np.all(np.array(printed) > 5 * np.array(errors))
@@ -92,7 +99,11 @@ def knife_edge(t, omega):
 
 @pytest.mark.parametrize(
     ("make", "order", "printed"),
-    [(ss.Rattle, 2, 1), (lambda **k: ss.LobattoIIIAB(2, **k), 2, 1), (lambda **k: ss.LobattoIIIAB(3, **k), 4, 3)],
+    [
+        (ss.Rattle, 2, 1),
+        (lambda **k: ss.LobattoIIIAB(2, **k), 2, 1),
+        (lambda **k: ss.LobattoIIIAB(3, **k), 4, 3),
+    ],
     ids=["rattle", "lobatto2", "lobatto3"],
 )
 def test_constraints_on_velocity_level_have_the_full_order(make, order, printed):
@@ -107,7 +118,8 @@ def test_constraints_on_velocity_level_have_the_full_order(make, order, printed)
     assert slope(1 / steps, errors(make(friction="printed"))) < order - 0.5
 
 
-# -- the puck: turning slip in closed form, then rest ------------------------------------------------------------------
+# -- the puck: turning slip in closed form, then rest
+# ------------------------------------------------------------------
 
 
 def test_the_closed_form_of_the_puck_obeys_its_equations():
@@ -135,7 +147,8 @@ def test_puck_comes_to_rest_where_it_should(name):
         assert np.abs(printed.q[-1, :2] - np.array(b.reference["rest"])).max() > 1e-3
 
 
-# -- deciding ----------------------------------------------------------------------------------------------------------
+# -- deciding
+# ----------------------------------------------------------------------------------------------------------
 
 
 def obeys_the_laws(sol):
@@ -195,13 +208,16 @@ class SpatialBall(ss.rigid.SpatialBody):
 
     @property
     def laws(self):
-        friction = self.law if isinstance(self.law, ss.CoulombContensou) else (self.law, ss.Pivoting(0.3 * 0.01))
+        friction = (
+            self.law if isinstance(self.law, ss.CoulombContensou) else (self.law, ss.Pivoting(0.3 * 0.01))
+        )
         return (ss.Contact(e_N=0.3, friction=friction),)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "method"), [("puck", "rattle"), ("puck", "radau2"), ("tippedisk", "rattle"), ("tetrahedron", "rattle")]
+    ("name", "method"),
+    [("puck", "rattle"), ("puck", "radau2"), ("tippedisk", "rattle"), ("tetrahedron", "rattle")],
 )
 def test_every_step_of_random_runs_ends_in_one_of_the_laws(name, method):
     rng = np.random.default_rng(7)
@@ -214,7 +230,9 @@ def test_every_step_of_random_runs_ends_in_one_of_the_laws(name, method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", [ss.Coulomb(0.3, dim=2), ss.CoulombContensou(0.3, 0.01)], ids=["pivoting", "contensou"])
+@pytest.mark.parametrize(
+    "law", [ss.Coulomb(0.3, dim=2), ss.CoulombContensou(0.3, 0.01)], ids=["pivoting", "contensou"]
+)
 def test_every_step_of_random_rolling_balls_ends_in_one_of_the_laws(law):
     rng = np.random.default_rng(8)
     ball = SpatialBall(law)
@@ -231,7 +249,10 @@ def test_every_step_of_random_rolling_balls_ends_in_one_of_the_laws(law):
 
 
 class Sledge(ss.System):
-    """A bar on two feet with friction, in the plane: q = (x, y, phi). ``order``: in which order its feet are listed."""
+    """A bar on two feet with friction, in the plane: q = (x, y, phi).
+
+    ``order``: in which order its feet are listed.
+    """
 
     order: tuple = eqx.field(static=True)
 
@@ -311,7 +332,15 @@ def test_an_impact_that_comes_through_another_contact_obeys_the_impact_law(name)
 
 
 def test_a_law_that_does_not_exist_is_refused():
-    for make in (ss.Rattle, ss.RadauIIA, ss.LobattoIIIAB, ss.LobattoIIIC, ss.SDIRK2, ss.TRTheta, ss.GeneralizedAlpha):
+    for make in (
+        ss.Rattle,
+        ss.RadauIIA,
+        ss.LobattoIIIAB,
+        ss.LobattoIIIC,
+        ss.SDIRK2,
+        ss.TRTheta,
+        ss.GeneralizedAlpha,
+    ):
         with pytest.raises(ValueError, match="stagewise"):
             make(friction="spatial")
 

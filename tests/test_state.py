@@ -49,7 +49,9 @@ class Puck(Ball):
 
 @pytest.mark.parametrize("name", ["rattle", "moreau"])
 def test_a_ball_flies_then_slips_then_sticks(name):
-    """It arrives with v_y = -1 after 0.1 s and stays; that takes 0.3 of v_x = 1.5, and mu g = 3 the rest in 0.4 s."""
+    """It arrives with v_y = -1 after 0.1 s and stays; that takes 0.3 of v_x = 1.5,
+    and mu g = 3 the rest in 0.4 s.
+    """
     sol = ss.simulate(Ball(e=0.0), name, [0.0, 0.05], [1.5, 0.0], t1=1.0, dt=1e-2)
     assert set(sol.state[sol.t < 0.09, 0]) == {"open"}
     assert set(sol.state[(sol.t > 0.12) & (sol.t < 0.48), 0]) == {"slip"}
@@ -147,4 +149,6 @@ def test_a_wheel_that_rolls_sticks_whatever_rolling_friction_does():
     assert sol.u[-1, 0] < 0.99, "rolling friction brakes it"
     assert set(sol.state[:, 0]) == {"stick"}
     assert set(sol.state[:, 1]) == {"slip"}
-    assert list(sol.to_xarray().interaction.values) == ["floor", "brake"], "friction elements may have names, too"
+    assert list(sol.to_xarray().interaction.values) == ["floor", "brake"], (
+        "friction elements may have names, too"
+    )

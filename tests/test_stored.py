@@ -152,7 +152,9 @@ def test_the_oldest_programs_go(place, monkeypatch):
 
 
 def test_a_scheme_that_somebody_changed_has_programs_of_its_own(place, monkeypatch):
-    """Broken on purpose or not: it must neither be taken for the one on disk nor be left there in its place."""
+    """Broken on purpose or not: it must neither be taken for the one on disk nor be left there in its
+    place.
+    """
     first, before = run(), stored._in_use()
     monkeypatch.setattr(moreau, "percussions", lambda *args: None, raising=False)
     assert stored._in_use() != before
@@ -175,13 +177,17 @@ def _frozen(out, args):
 
 
 def test_another_process_finds_it(tmp_path):
-    """With another seed of its hashes, and other addresses; also what was lost and compiled again while JAX still had it."""
+    """With another seed of its hashes, and other addresses;
+    also what was lost and compiled again while JAX still had it.
+    """
     script, cache = tmp_path / "falls.py", tmp_path / "cache"
     script.write_text(FALLS)
     told = []
     for seed in ("1", "2", "3", "4"):
         environment = os.environ | {"STICKSLIP_CACHE": str(cache), "PYTHONHASHSEED": seed}
-        out = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+        out = subprocess.run(
+            [sys.executable, script], env=environment, capture_output=True, text=True, check=True
+        )
         told.append([float(x) for x in out.stdout.split()])
         if seed == "2":
             shutil.rmtree(cache / "programs")
@@ -208,12 +214,16 @@ print(float(ss.simulate(Solves(), "moreau", [0.0] * 3, [0.0] * 3, t1=1.0, dt=0.1
 
 
 def test_a_program_that_calls_lapack_runs_in_another_process(tmp_path):
-    """JAX looks LAPACK up when it lowers a call: a process that lowers nothing has to look as well, or it crashes."""
+    """JAX looks LAPACK up when it lowers a call:
+    a process that lowers nothing has to look as well, or it crashes.
+    """
     script, environment = tmp_path / "solves.py", os.environ | {"STICKSLIP_CACHE": str(tmp_path / "cache")}
     script.write_text(SOLVES)
 
     def told():
-        return subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [sys.executable, script], env=environment, capture_output=True, text=True, check=True
+        ).stdout
 
     assert told() == told()
 

@@ -1,4 +1,6 @@
-"""Balls on meshes and height fields: gaps against brute force and MuJoCo's contacts, and what they do in motion."""
+"""Balls on meshes and height fields: gaps against brute force and MuJoCo's contacts,
+and what they do in motion.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +42,9 @@ def on(shape, contacts=4, *rules, **body):
 
 
 def test_seams_of_a_flat_floor_are_nothing():
-    """Wherever a ball is above it, on seams and corners too, one slot holds the floor, and the others nothing."""
+    """Wherever a ball is above it, on seams and corners too, one slot holds the floor,
+    and the others nothing.
+    """
     floor = HeightField(np.zeros((5, 5)), (4.0, 4.0))
     system, _, _ = on(floor, at=(0, 0, 9)).compile()
     found = jax.jit(lambda q: system.g_N(0.0, q))
@@ -49,11 +53,15 @@ def test_seams_of_a_flat_floor_are_nothing():
         gaps = np.sort(np.asarray(found(q)))
         assert gaps[0] == pytest.approx(0.02, abs=1e-15)
         assert gaps[1] > 1.0
-    assert float(found(jnp.array([2.03, 0.0, 0.04, 1.0, 0, 0, 0])).min()) == pytest.approx(0.05 - 0.08, abs=1e-15)
+    assert float(found(jnp.array([2.03, 0.0, 0.04, 1.0, 0, 0, 0])).min()) == pytest.approx(
+        0.05 - 0.08, abs=1e-15
+    )
 
 
 def valley(slope, flat=False, contacts=2):
-    return HeightField(np.tile([0.0 if flat else 2 * slope, 0.0, 2.0 * slope], (2, 1)), (4.0, 4.0), contacts=contacts)
+    return HeightField(
+        np.tile([0.0 if flat else 2 * slope, 0.0, 2.0 * slope], (2, 1)), (4.0, 4.0), contacts=contacts
+    )
 
 
 def planes(angle):
@@ -81,7 +89,9 @@ def test_a_memory_of_what_slots_held_before_is_caught(crossed, monkeypatch):
     field, _ = crossed
     monkeypatch.setattr(SceneSystem, "_holding", None)
     ground = valley(np.tan(0.1), flat=True, contacts=3)  # another program
-    forgetful = on(ground, at=(-0.1, 0.3, 0.08), velocity=(1.5, 0.0, 0.0)).simulate("rattle", t1=0.16, dt=2e-3)
+    forgetful = on(ground, at=(-0.1, 0.3, 0.08), velocity=(1.5, 0.0, 0.0)).simulate(
+        "rattle", t1=0.16, dt=2e-3
+    )
     assert np.abs(forgetful.u - field.u).max() > 1e-4
     assert np.diff(forgetful.energy()).max() > 1e-4
 
@@ -98,29 +108,37 @@ def ground(shape, **options):
 
 
 BAD = {
-    "an open surface": (ground(Mesh(CORNERS, FACES[:3])), "Mesh of 3 faces: it encloses nothing: the side of face"),
+    "an open surface": (ground(Mesh(CORNERS, FACES[:3])),
+                        "Mesh of 3 faces: it encloses nothing: the side of face"),
     "a face the wrong way round": (
         ground(Mesh(CORNERS, np.vstack([FACES[:3], FACES[3, ::-1]]))), "2 faces go from [0.0, 0.0, 0.0] to"),
-    "a surface inside out": (ground(Mesh(CORNERS, FACES[:, ::-1])), "Mesh of 4 faces: its faces are seen from inside"),
+    "a surface inside out": (ground(Mesh(CORNERS, FACES[:, ::-1])),
+                             "Mesh of 4 faces: its faces are seen from inside"),
     "a face of no area": (
         ground(Mesh(np.vstack([CORNERS, [[2, 0, 0]]]), [*FACES.tolist(), [0, 1, 4]])), "face 4 has no area"),
     "a face without its point": (ground(Mesh(CORNERS, FACES + 1)), "faces must be numbers of points, 0 to 3"),
     "points that are not finite": (ground(Mesh(CORNERS * np.nan, FACES)), "points must be finite"),
     "points in the plane": (ground(Mesh(CORNERS[:, :2], FACES)), "points must be (n, 3), got (4, 2)"),
     "heights in a row": (ground(HeightField(np.zeros(4), (1, 1))), "heights must be (rows, columns)"),
-    "a field of no size": (ground(HeightField(np.zeros((2, 2)), (1, 0))), "size must be positive, got [1.0, 0.0]"),
-    "a field of no depth": (ground(HeightField(np.zeros((2, 2)), (1, 1), depth=-1)), "depth must be positive, got -1"),
-    "no contacts": (ground(Mesh(CORNERS, FACES, contacts=0)), "contacts must be an integer from 1 to 8, got 0"),
+    "a field of no size": (ground(HeightField(np.zeros((2, 2)), (1, 0))),
+                           "size must be positive, got [1.0, 0.0]"),
+    "a field of no depth": (ground(HeightField(np.zeros((2, 2)), (1, 1), depth=-1)),
+                            "depth must be positive, got -1"),
+    "no contacts": (ground(Mesh(CORNERS, FACES, contacts=0)),
+                    "contacts must be an integer from 1 to 8, got 0"),
     "a mesh that falls": (
         lambda: Scene(Body("m", Mesh(CORNERS, FACES))),
         "body 'm', Mesh of 4 faces: a Mesh is that of a body that stands still"),
     "a field in the plane": (
-        lambda: Scene(Body("h", HeightField(np.zeros((2, 2)), (1, 1)), fixed=True), planar=True), "a planar scene has none"),
+        lambda: Scene(Body("h", HeightField(np.zeros((2, 2)), (1, 1)), fixed=True), planar=True),
+        "a planar scene has none"),
     "a box on a mesh": (
-        lambda: Scene(Body("m", Mesh(CORNERS, FACES), fixed=True), Body("b", Box(1, 1, 1)), Contact("b", "m")).compile(),
+        lambda: Scene(Body("m", Mesh(CORNERS, FACES), fixed=True), Body("b", Box(1, 1, 1)),
+                      Contact("b", "m")).compile(),
         "Box(1, 1, 1) of 'b' on Mesh of 4 faces of 'm': a Mesh meets balls alone"),
     "a plane that falls on a mesh": (
-        lambda: Scene(Body("m", Mesh(CORNERS, FACES), fixed=True), Body("b", Plane(), mass=1), Contact("b", "m")).compile(),
+        lambda: Scene(Body("m", Mesh(CORNERS, FACES), fixed=True), Body("b", Plane(), mass=1),
+                      Contact("b", "m")).compile(),
         "Mesh of 4 faces of 'm' on Plane([0.0, 0.0, 1.0]) of 'b': a Mesh meets balls alone"),
 }  # fmt: skip
 
@@ -139,7 +157,8 @@ def test_points_that_are_listed_again_for_every_triangle_are_one():
     assert scene.compile()[0].picture.parts[0][3:] == (4, 4), "and it is drawn"
 
 
-FILE = """<mujoco><asset><hfield name="h" nrow="2" ncol="3" size="1 1.5 0.4 0.2" elevation="0 0 1  0 1 0"/></asset>
+FILE = """<mujoco><asset>
+<hfield name="h" nrow="2" ncol="3" size="1 1.5 0.4 0.2" elevation="0 0 1  0 1 0"/></asset>
 <worldbody>
   <geom name="hills" type="hfield" hfield="h"/><geom name="floor" type="plane" size="1 1 1" pos="0 0 -1"/>
   <body name="ball" pos="0 0 2"><freejoint/><geom size="0.1" mass="1"/></body>

@@ -1,4 +1,6 @@
-"""Extrapolation and step size adjustment (S4): orders, switching points, and what happens when a law switches."""
+"""Extrapolation and step size adjustment (S4): orders, switching points,
+and what happens when a law switches.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +27,8 @@ def bookkeeping_holds(sol, dt_min, dt_max):
     return bool(np.all(dt > 0) and within and np.all(sol.dt[switched] < 1.01 * dt_min) and len(switched))
 
 
-# -- the tableau ------------------------------------------------------------------------------------------------------
+# -- the tableau
+# ------------------------------------------------------------------------------------------------------
 
 
 def lines(method, values):
@@ -54,9 +57,9 @@ def test_odd_substeps_contract_where_all_of_them_do_not(e):
 
 def test_polynomials_in_the_step_are_extrapolated_exactly():
     method = ss.Extrapolation(5)
-    assert lines(method, [3.0 + sum((1.0 / n) ** k for k in (1, 2, 3, 4)) for n in method.numbers])[-1] == pytest.approx(
-        3.0, abs=1e-12
-    )
+    assert lines(method, [3.0 + sum((1.0 / n) ** k for k in (1, 2, 3, 4)) for n in method.numbers])[
+        -1
+    ] == pytest.approx(3.0, abs=1e-12)
 
 
 class Damped(ss.System):
@@ -78,7 +81,9 @@ def damped(t):
 def test_extrapolation_has_its_order_with_a_fixed_step(order):
     dts = 1.0 / np.array([8, 12, 16, 24])
     method = ss.Extrapolation(order)
-    errors = [abs(ss.simulate(Damped(), method, [1.0], [0.0], t1=1.0, dt=dt).q[-1, 0] - damped(1.0)) for dt in dts]
+    errors = [
+        abs(ss.simulate(Damped(), method, [1.0], [0.0], t1=1.0, dt=dt).q[-1, 0] - damped(1.0)) for dt in dts
+    ]
     assert slope(dts, errors) == pytest.approx(order, abs=0.2)
 
 
@@ -108,7 +113,8 @@ def test_options_that_make_no_sense_are_refused(options):
         ss.Extrapolation(**options)
 
 
-# -- S4 10.1: falling mass --------------------------------------------------------------------------------------------
+# -- S4 10.1: falling mass
+# --------------------------------------------------------------------------------------------
 
 
 def late_steps(**options):
@@ -141,17 +147,22 @@ def test_the_bookkeeping_check_fails_where_it_must():
     assert not bookkeeping_holds(sol, 1e-5, 0.01)  # and steps beyond dt_max
 
 
-# -- S4 10.2: sliding mass --------------------------------------------------------------------------------------------
+# -- S4 10.2: sliding mass
+# --------------------------------------------------------------------------------------------
 
 
 def test_sliding_mass_turns_stops_being_pushed_and_sticks_at_the_right_times():
     b = ss.benchmarks.load("sliding-mass")
     r = b.reference
-    sol = ss.simulate(b.system, ss.Extrapolation(6), b.q0, b.u0, t1=b.t1, stepsize=ss.SwitchingPoints(1e-7, 0.05))
+    sol = ss.simulate(
+        b.system, ss.Extrapolation(6), b.q0, b.u0, t1=b.t1, stepsize=ss.SwitchingPoints(1e-7, 0.05)
+    )
     v_x = CubicHermiteSpline(sol.t, sol.q[:, 0], sol.u[:, 0]).derivative()
     assert v_x.roots(extrapolate=False)[0] == pytest.approx(r["turning_time"], abs=1e-5)
     (i,) = np.flatnonzero(sol.t == 3.0)  # a step ends where the force does
-    assert np.concatenate([sol.q[i], sol.u[i]]) == pytest.approx(np.array(r["state_when_switched_off"]), abs=1e-6)
+    assert np.concatenate([sol.q[i], sol.u[i]]) == pytest.approx(
+        np.array(r["state_when_switched_off"]), abs=1e-6
+    )
     (stick,) = sol.switching_points()
     assert (stick.law, stick.before, stick.after) == ("friction 0", "slip", "stick")
     assert stick.t == pytest.approx(r["stick_time"], abs=1e-6)
@@ -161,17 +172,22 @@ def test_sliding_mass_turns_stops_being_pushed_and_sticks_at_the_right_times():
 
 
 def test_a_jump_of_force_that_nobody_names_is_passed_over():
-    """Negative control for `switching_times`: substeps cannot see every jump; the stick time is wrong by milliseconds."""
+    """Negative control for `switching_times`: substeps cannot see every jump;
+    the stick time is wrong by milliseconds.
+    """
     b = ss.benchmarks.load("sliding-mass")
 
     class Unnamed(type(b.system)):
         switching_times = ()
 
-    sol = ss.simulate(Unnamed(), ss.Extrapolation(6), b.q0, b.u0, t1=b.t1, stepsize=ss.SwitchingPoints(1e-7, 0.05))
+    sol = ss.simulate(
+        Unnamed(), ss.Extrapolation(6), b.q0, b.u0, t1=b.t1, stepsize=ss.SwitchingPoints(1e-7, 0.05)
+    )
     assert abs(sol.switching_points()[0].t - b.reference["stick_time"]) > 1e-3
 
 
-# -- S4 10.3: impact oscillator ---------------------------------------------------------------------------------------
+# -- S4 10.3: impact oscillator
+# ---------------------------------------------------------------------------------------
 
 
 def oscillator_errors(order, dts):
@@ -209,7 +225,8 @@ def test_speeds_and_impulses_of_the_oscillator():
     assert [-sol.u[p.step, 0] / 0.6 for p in closed] == pytest.approx(b.reference["speeds"], rel=1e-5)
 
 
-# -- S4 10.4: woodpecker ----------------------------------------------------------------------------------------------
+# -- S4 10.4: woodpecker
+# ----------------------------------------------------------------------------------------------
 
 
 def test_woodpecker_switches_as_table_vii_at_the_reference_times():
@@ -252,10 +269,14 @@ def error_of(sol, phi_S):
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_woodpecker_converges_with_the_order_in_dt_max(order, phi_S):
-    """Fig. 14. Forces of this model depend on positions only, where the base method has even powers of dt: 2, 2, 4, 4."""
+    """Fig. 14. Forces of this model depend on positions only,
+    where the base method has even powers of dt: 2, 2, 4, 4.
+    """
     dts = np.geomspace(1e-5, 1e-4, 10) if order == 1 else np.geomspace(2e-4, 2e-3, 10)
     method = ss.Extrapolation(order, fixed_order=True)
-    errors = [error_of(run("woodpecker", method, stepsize=ss.SwitchingPoints(1e-10, dt)), phi_S) for dt in dts]
+    errors = [
+        error_of(run("woodpecker", method, stepsize=ss.SwitchingPoints(1e-10, dt)), phi_S) for dt in dts
+    ]
     assert slope(dts, errors) > order - 0.7
 
 
@@ -265,11 +286,15 @@ def test_a_hundred_times_less_work_than_moreau_for_the_same_error(phi_S):
     assert error_of(adjusted, phi_S) < 1e-6
     moreau = run("woodpecker", ss.MoreauMidpoint(), dt=2e-7)
     assert error_of(moreau, phi_S) > 1e-5  # not even with this work
-    work = [int(s.stats.newton_iterations.sum() + s.stats.fixed_point_iterations.sum()) for s in (adjusted, moreau)]
+    work = [
+        int(s.stats.newton_iterations.sum() + s.stats.fixed_point_iterations.sum())
+        for s in (adjusted, moreau)
+    ]
     assert work[1] > 100 * work[0]
 
 
-# -- any method, any transformation, any failure ----------------------------------------------------------------------
+# -- any method, any transformation, any failure
+# ----------------------------------------------------------------------
 
 
 def test_every_kind_of_method_finds_the_impacts(kind):
@@ -279,8 +304,11 @@ def test_every_kind_of_method_finds_the_impacts(kind):
     assert bookkeeping_holds(sol, 1e-6, 1e-3)
     closed = [p.t for p in sol.switching_points() if p.law == "contact 0" and p.after == "closed"]
     t_1 = np.sqrt(2 * 0.9 / 9.81)
-    # Positions of the shifted scheme belong to half a step before: a step that changes spoils them by its own size.
-    assert closed[:3] == pytest.approx([t_1, 2 * t_1, 2.5 * t_1], abs=1e-2 if kind == "shifted-moreau" else 2e-5)
+    # Positions of the shifted scheme belong to half a step before: a step that changes spoils them by its own
+    # size.
+    assert closed[:3] == pytest.approx(
+        [t_1, 2 * t_1, 2.5 * t_1], abs=1e-2 if kind == "shifted-moreau" else 2e-5
+    )
     assert sol.dt.max() == pytest.approx(1e-3)
 
 
@@ -289,14 +317,21 @@ def test_vmap_and_jit_give_the_rows_of_single_runs():
 
     def end(e_N):
         system = type(b.system)(e_N=e_N)
-        return ss.simulate(system, b.method, b.q0, b.u0, t1=0.5, stepsize=ss.SwitchingPoints(1e-6, 1e-2), max_steps=400)
+        return ss.simulate(
+            system, b.method, b.q0, b.u0, t1=0.5, stepsize=ss.SwitchingPoints(1e-6, 1e-2), max_steps=400
+        )
 
     es = jnp.array([0.2, 0.6, 0.9])
     batch = jax.jit(jax.vmap(end))(es)
     assert bool(jnp.all(batch.result == ss.RESULTS.successful))
     for i, e_N in enumerate(es):
         single = ss.simulate(
-            type(b.system)(e_N=float(e_N)), b.method, b.q0, b.u0, t1=0.5, stepsize=ss.SwitchingPoints(1e-6, 1e-2)
+            type(b.system)(e_N=float(e_N)),
+            b.method,
+            b.q0,
+            b.u0,
+            t1=0.5,
+            stepsize=ss.SwitchingPoints(1e-6, 1e-2),
         )
         n = int(batch.stats.steps[i])
         assert n == len(single.t) - 1
@@ -307,14 +342,16 @@ def test_vmap_and_jit_give_the_rows_of_single_runs():
 
 
 def test_derivative_of_the_end_is_that_of_the_closed_form():
-    """Before the first impact x = -a + ..., so dx/dc is known; extrapolated, so it is known to many digits."""
+    """Before the first impact x = -a + ..., so dx/dc is known; extrapolated,
+    so it is known to many digits.
+    """
     b = ss.benchmarks.load("impact-oscillator")
 
     def end(c):
         system = type(b.system)(c=c)
-        return ss.simulate(system, b.method, b.q0, b.u0, t1=0.1, stepsize=ss.SwitchingPoints(1e-6, 1e-2), max_steps=200).q[
-            -1, 0
-        ]
+        return ss.simulate(
+            system, b.method, b.q0, b.u0, t1=0.1, stepsize=ss.SwitchingPoints(1e-6, 1e-2), max_steps=200
+        ).q[-1, 0]
 
     def closed_form(c):
         w = jnp.sqrt(c / 0.1)
@@ -367,7 +404,9 @@ def test_either_dt_or_stepsize():
 
 
 class Block(ss.System):
-    """A block with four contacts in a row, in the plane: more than it needs, so that Newton's method fails at times."""
+    """A block with four contacts in a row, in the plane: more than it needs,
+    so that Newton's method fails at times.
+    """
 
     def M(self, t, q):
         return jnp.diag(jnp.array([1.0, 1.0, 0.1]))
@@ -388,7 +427,9 @@ class Block(ss.System):
 
 def test_time_goes_forward_where_another_solver_has_to_take_over():
     method = ss.Rattle(solver=ss.Automatic(newton=ss.SemismoothNewton(max_iterations=4)))
-    sol = ss.simulate(Block(), method, [0.0, 0.4, 0.3], [1.0, 0.0, 0.0], t1=0.5, stepsize=ss.SwitchingPoints(1e-4, 1e-2))
+    sol = ss.simulate(
+        Block(), method, [0.0, 0.4, 0.3], [1.0, 0.0, 0.0], t1=0.5, stepsize=ss.SwitchingPoints(1e-4, 1e-2)
+    )
     assert sol.stats.fixed_point_iterations.sum() + sol.stats.newton_iterations.max() > 20  # it had to
     assert np.all(np.diff(sol.t) > 0.0)
     assert sol.t[-1] == 0.5
@@ -399,7 +440,9 @@ def test_a_last_step_between_the_sizes_is_made(rest):
     """What is left to t1 is a little more than a step of dt_min, too little for extrapolation."""
     b = ss.benchmarks.load("falling-mass")
     t1 = 1e-3 + rest * 1e-3
-    sol = ss.simulate(b.system, b.method, b.q0, b.u0, t1=t1, stepsize=ss.SwitchingPoints(1e-3, 1e-3), max_steps=100)
+    sol = ss.simulate(
+        b.system, b.method, b.q0, b.u0, t1=t1, stepsize=ss.SwitchingPoints(1e-3, 1e-3), max_steps=100
+    )
     assert sol.t[-1] == t1
     assert sol.stats.attempts < 20
 
@@ -408,7 +451,9 @@ def test_one_row_too_few_is_told_inside_jit_as_outside():
     b = ss.benchmarks.load("falling-mass")
 
     def run(q0, n):
-        return ss.simulate(b.system, b.method, q0, b.u0, t1=0.1, stepsize=b.stepsize, max_steps=n, throw=False)
+        return ss.simulate(
+            b.system, b.method, q0, b.u0, t1=0.1, stepsize=b.stepsize, max_steps=n, throw=False
+        )
 
     n = len(run(b.q0, 10_000).t) - 1
     assert jax.jit(lambda q: run(q, n).result)(b.q0) == ss.RESULTS.successful
@@ -430,14 +475,17 @@ class Broken(ss.System):
 
 def test_a_nan_ends_the_run_at_the_smallest_step_with_what_was_computed():
     with pytest.raises(ss.SimulationError, match=r"t = 0\.3|t = 0\.29") as error:
-        ss.simulate(Broken(), ss.Extrapolation(4), [1.0], [0.0], t1=1.0, stepsize=ss.SwitchingPoints(1e-6, 0.05))
+        ss.simulate(
+            Broken(), ss.Extrapolation(4), [1.0], [0.0], t1=1.0, stepsize=ss.SwitchingPoints(1e-6, 0.05)
+        )
     sol = error.value.solution
     assert sol.result == ss.RESULTS.not_finite
     assert sol.t[-1] == pytest.approx(0.3, abs=1e-5)
     assert sol.q[-1, 0] == pytest.approx(np.cos(0.3), abs=1e-6)
 
 
-# -- S4 Fig. 2: disk mixer --------------------------------------------------------------------------------------------
+# -- S4 Fig. 2: disk mixer
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long_runs

@@ -43,7 +43,9 @@ def newton(method):
 @pytest.mark.parametrize("wind", [0.0, 0.5], ids=["", "terms linear in u"])
 @pytest.mark.parametrize("stages", [2, 3])
 def test_the_momentum_form_is_symplectic_for_any_mass_matrix(stages, wind):
-    method = ss.LobattoIIIAB(stages, form="momentum", solver=ss.SemismoothNewton(atol=1e-15, max_iterations=100))
+    method = ss.LobattoIIIAB(
+        stages, form="momentum", solver=ss.SemismoothNewton(atol=1e-15, max_iterations=100)
+    )
     assert defect(DoublePendulum(wind), method) < 1e-11
 
 
@@ -71,10 +73,14 @@ def test_with_constant_mass_the_partitioned_family_is_symplectic_and_radau_is_no
 
 
 @pytest.mark.parametrize(
-    "method", [ss.Rattle(), ss.LobattoIIIAB(3), ss.LobattoIIIAB(3, form="momentum")], ids=["rattle", "lobatto3", "momentum"]
+    "method",
+    [ss.Rattle(), ss.LobattoIIIAB(3), ss.LobattoIIIAB(3, form="momentum")],
+    ids=["rattle", "lobatto3", "momentum"],
 )
 def test_angular_momentum_is_a_momentum_map(method):
-    """Of the force centre: conserved to round-off over a thousand steps; Radau IIA loses some (the control)."""
+    """Of the force centre: conserved to round-off over a thousand steps;
+    Radau IIA loses some (the control).
+    """
     q0, u0 = [1.1, 0.2], [0.3, 1.5]
 
     def drift(method):
@@ -88,7 +94,9 @@ def test_angular_momentum_is_a_momentum_map(method):
 
 
 def test_linear_terms_of_T_belong_to_the_momentum():
-    """pi = M u + b(q): with p = M u alone the form would not be variational (nor what `Dynamics.momentum` says)."""
+    """pi = M u + b(q): with p = M u alone the form would not be variational (nor what `Dynamics.momentum`
+    says).
+    """
     system, (q, u) = DoublePendulum(0.5), START
     pi = Dynamics.of(system, 0.0, q, u).momentum(0.0, q, u)
     assert np.abs(np.asarray(pi - system.M(0.0, q) @ u)).max() > 0.1

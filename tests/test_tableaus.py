@@ -1,4 +1,6 @@
-"""Tableaus against tables and theory: S3 Tables 4.1-4.4, 5.1, Propositions 4.6 and 4.8, (5.11), Examples 4.12 and 5.2."""
+"""Tableaus against tables and theory: S3 Tables 4.1-4.4, 5.1, Propositions 4.6 and 4.8,
+(5.11), Examples 4.12 and 5.2.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +23,9 @@ def test_printed_tableaus_are_reproduced():
         ]), abs=1e-13) == tb.radau_iia(3).A  # fmt: skip
     assert pytest.approx(np.array([[1, -1], [1, 1]]) / 2, abs=1e-14) == tb.lobatto_iiic(2).A
     assert (
-        pytest.approx(np.array([[1 / 6, -1 / 3, 1 / 6], [1 / 6, 5 / 12, -1 / 12], [1 / 6, 2 / 3, 1 / 6]]), abs=1e-14)
+        pytest.approx(
+            np.array([[1 / 6, -1 / 3, 1 / 6], [1 / 6, 5 / 12, -1 / 12], [1 / 6, 2 / 3, 1 / 6]]), abs=1e-14
+        )
         == tb.lobatto_iiic(3).A
     )
     assert (
@@ -37,7 +41,10 @@ def test_printed_tableaus_are_reproduced():
     assert tb.sdirk2().A[0, 0] == pytest.approx(0.29289321881, abs=1e-11)
     assert tb.sdirk3().A[0, 0] == pytest.approx(0.43586652151, abs=1e-11)
     g = 2 - R2
-    assert pytest.approx(np.array([[0, 0, 0], [g / 2, g / 2, 0], [R2 / 4, R2 / 4, g / 2]]), abs=1e-14) == tb.tr_bdf2().A
+    assert (
+        pytest.approx(np.array([[0, 0, 0], [g / 2, g / 2, 0], [R2 / 4, R2 / 4, g / 2]]), abs=1e-14)
+        == tb.tr_bdf2().A
+    )
     assert tb.tr_bdf2().embedded == pytest.approx([(1 - R2 / 4) / 3, (3 * R2 / 4 + 1) / 3, g / 6], abs=1e-14)
     assert pytest.approx(np.array([[0, 0, 0], [1, 1, 0], [1, 2, 1]]) / 4, abs=1e-14) == tb.trx2().A
 
@@ -75,7 +82,12 @@ def test_lobatto_families_satisfy_their_assumptions(s):
     assert not tb.is_symplectic_pair(a, a)
 
 
-INVERTIBLE = [*(tb.radau_iia(s) for s in range(1, 6)), *(tb.lobatto_iiic(s) for s in range(2, 6)), tb.sdirk2(), tb.sdirk3()]
+INVERTIBLE = [
+    *(tb.radau_iia(s) for s in range(1, 6)),
+    *(tb.lobatto_iiic(s) for s in range(2, 6)),
+    tb.sdirk2(),
+    tb.sdirk3(),
+]
 
 
 @pytest.mark.parametrize("t", INVERTIBLE, ids=lambda t: t.name)
@@ -134,7 +146,9 @@ def test_diagonally_implicit_methods_have_P_matrices():
 
 @pytest.mark.parametrize("s", range(2, 6))
 def test_the_index_shift_makes_partitioned_methods_solvable(s):
-    """Example 5.2: (5.54) with the shift is P, without it is not; integrated differences (5.56) likewise for s >= 3."""
+    """Example 5.2: (5.54) with the shift is P, without it is not;
+    integrated differences (5.56) likewise for s >= 3.
+    """
     A, B = tb.lobatto_iiia(s).A, tb.lobatto_iiib(s).A
     b = tb.lobatto_iiib(s).b
     beta, alpha = slice(0, s - 1), slice(1, s)
@@ -156,7 +170,9 @@ def test_the_index_shift_makes_partitioned_methods_solvable(s):
 
 def test_rows_that_do_not_sum_to_c_are_refused():
     with pytest.raises(ValueError, match="rows of A sum to"):
-        tb.ButcherTableau("typo", np.array([[0.5, 0.0], [0.5, 0.5]]), np.array([0.5, 0.5]), np.array([0.25, 1.0]))
+        tb.ButcherTableau(
+            "typo", np.array([[0.5, 0.0], [0.5, 0.5]]), np.array([0.5, 0.5]), np.array([0.25, 1.0])
+        )
 
 
 def test_diagonals_need_not_be_equal():
@@ -172,7 +188,9 @@ def test_diagonals_need_not_be_equal():
     start = {"q0": [0.5, -0.3], "u0": [0.0, 1.0], "t1": 1.0}
     exact = ss.simulate(DoublePendulum(), ss.RadauIIA(3), **start, dt=1e-2).q[-1]
     steps = np.array([20, 40, 80, 160])
-    errors = [np.abs(ss.simulate(DoublePendulum(), method, **start, dt=1 / n).q[-1] - exact).max() for n in steps]
+    errors = [
+        np.abs(ss.simulate(DoublePendulum(), method, **start, dt=1 / n).q[-1] - exact).max() for n in steps
+    ]
     assert np.polyfit(np.log(1 / steps), np.log(errors), 1)[0] == pytest.approx(2.0, abs=0.1)
 
 

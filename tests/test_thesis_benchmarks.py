@@ -1,4 +1,6 @@
-"""The benchmarks of S3 chapter 7 against their closed forms and references, as far as they have no file of their own."""
+"""The benchmarks of S3 chapter 7 against their closed forms and references,
+as far as they have no file of their own.
+"""
 
 import dataclasses
 
@@ -15,13 +17,16 @@ from stickslip.tableaus import tr_theta
 POSITION_LEVEL = [m for m in METHODS if REGISTRY[m]().level == "position"]
 
 
-# -- rolling ball (7.2) ------------------------------------------------------------------------------------------------
+# -- rolling ball (7.2)
+# ------------------------------------------------------------------------------------------------
 def test_rolling_ball_exact_solution_has_the_known_switching_points():
     reference = ss.benchmarks.load("rolling-ball").reference
     q, u = rolling_ball.exact([0.4, 2.08, 5.0])
     assert [*q[0], *u[0]] == pytest.approx(reference["state_at_rolling_time"], abs=1e-12)
     for i in (1, 2):
-        assert [*q[i], *u[i]] == pytest.approx([reference["rest_x"], reference["rest_phi"], 0.0, 0.0], abs=1e-12)
+        assert [*q[i], *u[i]] == pytest.approx(
+            [reference["rest_x"], reference["rest_phi"], 0.0, 0.0], abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", ["moreau", "shifted-moreau"])
@@ -35,13 +40,17 @@ def test_rolling_ball_velocities_are_exact_at_a_step_of_a_tenth(name):
 
 def test_rolling_ball_comes_to_rest_where_it_should(kind):
     sol = run("rolling-ball", method=kind, dt=1e-2)
-    assert sol.q[-1, [0, 2]] == pytest.approx([0.824, -6.44], abs=1.2e-2 if kind == "shifted-moreau" else 1e-3)
+    assert sol.q[-1, [0, 2]] == pytest.approx(
+        [0.824, -6.44], abs=1.2e-2 if kind == "shifted-moreau" else 1e-3
+    )
     rolling = at(sol, 1.0)
-    assert sol.P_F[rolling, 0] / 1e-2 == pytest.approx(-5.0 / 14.0, abs=1e-9)  # holds the ball, inside its interval
+    # holds the ball, inside its interval
+    assert sol.P_F[rolling, 0] / 1e-2 == pytest.approx(-5.0 / 14.0, abs=1e-9)
     assert sol.P_F[rolling, 1] / 1e-2 == pytest.approx(0.005 * 10.0, abs=1e-9)  # a torque, at its bound
 
 
-# -- ball in hollow sphere (7.3) ---------------------------------------------------------------------------------------
+# -- ball in hollow sphere (7.3)
+# ---------------------------------------------------------------------------------------
 def test_velocity_level_sinks_into_the_hollow_sphere_and_position_level_does_not(kind):
     sol = run("ball-in-hollow-sphere", method=kind, dt=2e-2)
     if REGISTRY[kind]().level == "position":
@@ -49,10 +58,15 @@ def test_velocity_level_sinks_into_the_hollow_sphere_and_position_level_does_not
     else:
         assert sol.g_N().min() < -1e-2
     first = sol.t[int(np.argmax(sol.P_N[:, 0] > 0))]
-    assert 0.0 <= first - ss.benchmarks.load("ball-in-hollow-sphere").reference["contact_time"] + 1e-9 < 2e-2 + 2e-2
+    assert (
+        0.0
+        <= first - ss.benchmarks.load("ball-in-hollow-sphere").reference["contact_time"] + 1e-9
+        < 2e-2 + 2e-2
+    )
 
 
-# -- block on belt (7.4) -----------------------------------------------------------------------------------------------
+# -- block on belt (7.4)
+# -----------------------------------------------------------------------------------------------
 def belt_events(sol):
     """Times at which the block begins to slip and to stick."""
     slipping = np.abs(sol.u[:, 0] - 0.2) > 1e-9
@@ -73,11 +87,15 @@ def test_block_on_belt_slips_sticks_and_repeats(kind):
     assert np.abs(sol.P_F).max() <= 0.5 * 5e-3 * (1 + 1e-12)
     since = (sol.t - reference["first_slip"]) % reference["period"]  # what it does, in words, at every row
     slips = (sol.t > reference["first_slip"]) & (since < reference["slip_duration"])
-    sure = np.minimum.reduce([since, np.abs(since - reference["slip_duration"]), reference["period"] - since]) > 3e-2
+    sure = (
+        np.minimum.reduce([since, np.abs(since - reference["slip_duration"]), reference["period"] - since])
+        > 3e-2
+    )
     np.testing.assert_array_equal(sol.state[sure, 0], np.where(slips, "slip", "stick")[sure])
 
 
-# -- stiff pendulum (7.5) ----------------------------------------------------------------------------------------------
+# -- stiff pendulum (7.5)
+# ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["radau2", "radau3", "trtheta", "trbdf2"])
 def test_stiffly_accurate_methods_take_large_steps_on_the_stiff_pendulum(name):
     reference = ss.benchmarks.load("stiff-pendulum").reference
@@ -99,7 +117,9 @@ def test_rattle_needs_steps_below_two_over_the_frequency():
 
 @pytest.mark.parametrize("rho_inf", [0.9, 0.5])
 def test_the_user_chooses_how_fast_stiff_oscillations_die(rho_inf):
-    """A stretch of 1e-6 rings with omega dt = 100: the stability function at 100i, which is close to rho_inf."""
+    """A stretch of 1e-6 rings with omega dt = 100: the stability function at 100i,
+    which is close to rho_inf.
+    """
     b = ss.benchmarks.load("stiff-pendulum")
     system = dataclasses.replace(b.system, gravity=0.0)
     sol = ss.simulate(system, ss.TRTheta(rho_inf), [1.0 + 1e-6, 0.0], [0.0, 0.0], t1=0.2, dt=1e-2)
@@ -111,7 +131,8 @@ def test_the_user_chooses_how_fast_stiff_oscillations_die(rho_inf):
     assert amplitude[10] / amplitude[0] == pytest.approx(abs(R) ** 10, rel=1e-2)
 
 
-# -- Painleve rod (7.8) ------------------------------------------------------------------------------------------------
+# -- Painleve rod (7.8)
+# ------------------------------------------------------------------------------------------------
 @pytest.mark.long_runs
 @pytest.mark.parametrize("name", ["rattle", "radau2"])
 def test_painleve_rod_follows_the_blow_up_and_takes_off(name):
@@ -124,7 +145,9 @@ def test_painleve_rod_follows_the_blow_up_and_takes_off(name):
             i = at(sol, t)
             assert sol.q[i, 2] == pytest.approx(reference["phi"][t], rel=1e-4)
             assert forces.la_N[i, 0] == pytest.approx(reference["lambda_N"][t], rel=1e-4)
-            assert sol.P_N[i, 0] / dt == pytest.approx(reference["lambda_N"][t], rel=2.5e-3 if dt == 5e-3 else 1e-3)
+            assert sol.P_N[i, 0] / dt == pytest.approx(
+                reference["lambda_N"][t], rel=2.5e-3 if dt == 5e-3 else 1e-3
+            )
         before = sol.P_N[1 : at(sol, 0.805), 0]
         assert np.all(np.diff(before) > 0.0)  # smooth growth, no artificial impacts
         assert sol.P_N.max() / dt > 10 * reference["lambda_N_start"]
@@ -150,7 +173,8 @@ def test_every_kind_survives_the_painleve_rod(name):
         properties.no_penetration(sol)
 
 
-# -- ball in corner (7.9) ----------------------------------------------------------------------------------------------
+# -- ball in corner (7.9)
+# ----------------------------------------------------------------------------------------------
 def test_ball_comes_to_rest_in_the_corner(kind):
     b = ss.benchmarks.load("ball-in-corner")
     sol = run("ball-in-corner", method=kind)
@@ -167,7 +191,8 @@ def test_ball_comes_to_rest_in_the_corner(kind):
     assert carried / b.dt == pytest.approx(10.0, abs=1e-7)
 
 
-# -- tetrahedron (7.11) ------------------------------------------------------------------------------------------------
+# -- tetrahedron (7.11)
+# ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("case", [1, 2])
 def test_tetrahedron_slides_on_three_corners_without_turning(case):
     b = ss.benchmarks.load("tetrahedron", case)
@@ -184,7 +209,9 @@ def test_tetrahedron_slides_on_three_corners_without_turning(case):
 
 @pytest.mark.long_runs
 def test_tetrahedron_error_falls_with_the_step():
-    """What is left is the error of the impact, which depends on where in a step it falls: the worst of some phases."""
+    """What is left is the error of the impact, which depends on where in a step it falls:
+    the worst of some phases.
+    """
     b = ss.benchmarks.load("tetrahedron", 1)
 
     def error(dt):
@@ -208,7 +235,8 @@ def test_tetrahedron_friction_stays_in_its_reservoir_and_the_reservoirs_differ()
     assert ellipse.P_N.sum(axis=1) == pytest.approx(rectangle.P_N.sum(axis=1), abs=1e-9)
 
 
-# -- sliding mass (S4 10.2) --------------------------------------------------------------------------------------------
+# -- sliding mass (S4 10.2)
+# --------------------------------------------------------------------------------------------
 def test_sliding_mass_turns_and_sticks_at_the_reference(kind):
     b = ss.benchmarks.load("sliding-mass")
     errors, dts = [], [8e-3, 4e-3, 2e-3, 1e-3]

@@ -15,7 +15,9 @@ BALL = ss.benchmarks.load("bouncing-ball", 2)
 
 
 def traced(name):
-    """The method with Newton alone, except RATTLE: inside tracing the default's other ways double what is compiled."""
+    """The method with Newton alone, except RATTLE:
+    inside tracing the default's other ways double what is compiled.
+    """
     return REGISTRY[name]() if name == "rattle" else with_solver(REGISTRY[name](), ss.SemismoothNewton())
 
 
@@ -38,8 +40,8 @@ def final(method):
 
 
 def test_a_run_through_jit_vmap_and_jacfwd_is_the_single_run(kind):
-    """In one program, since to compile is most of what this takes. Derivatives with respect to mu, e_N and omega beside
-    differences; the height moves the time of the impact, see the README."""
+    """In one program, since to compile is most of what this takes. Derivatives with respect to mu, e_N and
+    omega beside differences; the height moves the time of the impact, see the README."""
     moved = [POINT + sign * 1e-6 * POINT[k] * jnp.eye(4)[k] for k in range(3) for sign in (1, -1)]
     points = jnp.array([POINT, [0.0, 0.3, 50.0, 1.0], [0.2, 0.0, 10.0, 0.8], [0.5, 1.0, -20.0, 0.5], *moved])
     slopes, (ends, batch) = jax.jit(jax.vmap(jax.jacfwd(final(kind), has_aux=True)))(points)
@@ -72,7 +74,9 @@ def test_jacfwd_through_the_slider_crank_agrees_with_differences():
     (*_, impulse), slope = f(0.01)
     assert impulse > 1e-3  # contacts take part
     u_dot, difference = slope[:-1], (f(0.01 + eps)[0] - f(0.01 - eps)[0])[:-1] / (2 * eps)
-    assert np.asarray(u_dot) == pytest.approx(np.asarray(difference), rel=1e-4, abs=1e-4 * float(jnp.abs(difference).max()))
+    assert np.asarray(u_dot) == pytest.approx(
+        np.asarray(difference), rel=1e-4, abs=1e-4 * float(jnp.abs(difference).max())
+    )
 
 
 def test_the_last_step_is_shortened_to_end_at_t1(kind):
@@ -86,7 +90,9 @@ def test_the_last_step_is_shortened_to_end_at_t1(kind):
 
 
 def test_a_crumb_of_a_step_is_no_step(kind):
-    """Shorter than a thousandth: joined with the one before, at rest too, where a contact must not be lost."""
+    """Shorter than a thousandth: joined with the one before, at rest too,
+    where a contact must not be lost.
+    """
     q0, u0 = [0.0, BALL.system.R, 0.0], [0.0, 0.0, 0.0]
     for rest in (1e-8, 1e-6, 9e-6):
         sol = ss.simulate(BALL.system, REGISTRY[kind](), q0, u0, t1=0.2 + rest, dt=1e-2)
@@ -162,7 +168,8 @@ def test_jacfwd_is_exact_where_newton_is_not(name):
         return sol.u[-1]
 
     f, eps = value_and_jacobian(final), 1e-4
-    derivative, difference = np.asarray(f(9.81)[1]), np.asarray(f(9.81 + eps)[0] - f(9.81 - eps)[0]) / (2 * eps)
+    derivative = np.asarray(f(9.81)[1])
+    difference = np.asarray(f(9.81 + eps)[0] - f(9.81 - eps)[0]) / (2 * eps)
     assert derivative == pytest.approx(difference, rel=1e-6)
 
 
@@ -171,7 +178,9 @@ def test_a_batch_without_jit_finds_its_program_again(caplog):
     b = ss.benchmarks.load("mass-on-slope")
 
     def sweep(mus):
-        return jax.vmap(lambda mu: ss.simulate(type(b.system)(mu=mu), "moreau", b.q0, b.u0, t1=0.1, dt=0.02).q[-1])(mus)
+        return jax.vmap(
+            lambda mu: ss.simulate(type(b.system)(mu=mu), "moreau", b.q0, b.u0, t1=0.1, dt=0.02).q[-1]
+        )(mus)
 
     first = sweep(jnp.array([0.2, 0.3]))
     jax.config.update("jax_log_compiles", True)

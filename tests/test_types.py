@@ -1,7 +1,8 @@
-"""Annotations of shapes are checked: jaxtyping, with beartype, while steps of all kinds are traced and a run is made.
+"""Annotations of shapes are checked: jaxtyping, with beartype,
+while steps of all kinds are traced and a run is made.
 
-In a process of its own: only code that is imported afterwards is checked. What a run gives back (`solution`, `events`) is
-left out: its rows may have leading axes of a batch, and be NumPy's.
+In a process of its own: only code that is imported afterwards is checked. What a run gives back (`solution`,
+`events`) is left out: its rows may have leading axes of a batch, and be NumPy's.
 """
 
 import os
@@ -32,10 +33,12 @@ from stickslip.linalg import matmul
 def step(system, method, q, u):
     t, dt = jnp.zeros(()), jnp.asarray(1e-3)
     dynamics = Dynamics.of(system, t, q, u)
-    return start_values(dynamics, t, q, u), method.step(dynamics, t, dt, dt, q, u, method.init(dynamics, t, q, u, dt))
+    return start_values(dynamics, t, q, u),
+    method.step(dynamics, t, dt, dt, q, u, method.init(dynamics, t, q, u, dt))
 
 for name, method in (
-    ("tippedisk", "rattle"), ("rolling-ball", "lobatto3"), ("rolling-wheel", "sdirk2"), ("slider-crank", "moreau"),
+    ("tippedisk", "rattle"), ("rolling-ball", "lobatto3"), ("rolling-wheel", "sdirk2"),
+    ("slider-crank", "moreau"),
     ("woodpecker", "radau2"), ("freewheel", "generalized-alpha"), ("ball-in-corner", "half-explicit"),
 ):
     b = ss.benchmarks.load(name)
@@ -54,7 +57,10 @@ except jaxtyping.TypeCheckError:
 
 def test_shapes_are_what_annotations_say():
     pytest.importorskip("beartype")
-    modules = sorted({p.stem for p in PACKAGE.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()} - {*UNCHECKED})
+    modules = sorted(
+        {p.stem for p in PACKAGE.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
+        - {*UNCHECKED}
+    )
     env = {**os.environ, "STICKSLIP_CACHE": "off"}
     command = [sys.executable, "-c", CHECKED, ",".join(f"stickslip.{m}" for m in modules)]
     out = subprocess.run(command, env=env, capture_output=True, text=True, check=False)

@@ -9,7 +9,11 @@ import stickslip as ss
 from stickslip.methods import REGISTRY
 from systems import Ball, Stack
 
-UNITS = [u for i, f in itertools.product(range(3), (1e6, 1e-6)) for u in [tuple(f if k == i else 1.0 for k in range(3))]]
+UNITS = [
+    u
+    for i, f in itertools.product(range(3), (1e6, 1e-6))
+    for u in [tuple(f if k == i else 1.0 for k in range(3))]
+]
 
 
 def ball(name, L=1.0, m=1.0, T=1.0):
@@ -40,9 +44,13 @@ def test_what_is_closed_at_a_start_does_not_depend_on_the_unit_of_length(L):
 
 @pytest.mark.parametrize("size", [1.0, 1e-6])
 def test_a_drop_of_some_nanometres_falls_and_a_start_inside_is_refused(size):
-    """Of the size of the mechanism: a gap of 5e-9 is open, one of -9e-9 inside; 1e-10 is what a start may be off."""
+    """Of the size of the mechanism: a gap of 5e-9 is open, one of -9e-9 inside;
+    1e-10 is what a start may be off.
+    """
     system = Ball(R=size, gravity=9.81)
-    assert ss.initial_state(system, [0.0, size * (1 + 5e-9), 0.0], [0.0, 0.0, 0.0]).u_dot[1] == pytest.approx(-9.81)
+    assert ss.initial_state(system, [0.0, size * (1 + 5e-9), 0.0], [0.0, 0.0, 0.0]).u_dot[1] == pytest.approx(
+        -9.81
+    )
     assert ss.initial_state(system, [0.0, size * (1 - 1e-10), 0.0], [0.0, 0.0, 0.0]).closed[0]
     with pytest.raises(ValueError, match="penetrates"):
         ss.simulate(system, ss.Rattle(), [0.0, size * (1 - 9e-8), 0.0], [0.0, 0.0, 0.0], t1=0.1, dt=1e-2)
@@ -75,7 +83,9 @@ def test_a_resting_stack_rests(masses, kind):
 
 def test_any_ratio_of_masses_falls_bounces_and_comes_to_rest(method):
     for ratio in RATIOS:
-        sol = ss.simulate(Stack((1.0, ratio), e_N=0.3), REGISTRY[method](), [1.0, 2.0], [0.0, 0.0], t1=2.5, dt=1e-2)
+        sol = ss.simulate(
+            Stack((1.0, ratio), e_N=0.3), REGISTRY[method](), [1.0, 2.0], [0.0, 0.0], t1=2.5, dt=1e-2
+        )
         assert np.abs(sol.u[-1]).max() < 1e-7, ratio
         if REGISTRY[method]().level == "position":
             assert sol.g_N().min() > -1e-9, ratio
@@ -91,5 +101,7 @@ def test_stacks_of_random_masses_do_not_penetrate():
     rng = np.random.default_rng(0)
     for _ in range(5):
         masses = tuple(10.0 ** rng.uniform(-3, 3, 3))
-        sol = ss.simulate(Stack(masses, e_N=0.2), ss.Rattle(), np.cumsum(rng.uniform(0, 1, 3)), np.zeros(3), t1=4.0, dt=1e-2)
+        sol = ss.simulate(
+            Stack(masses, e_N=0.2), ss.Rattle(), np.cumsum(rng.uniform(0, 1, 3)), np.zeros(3), t1=4.0, dt=1e-2
+        )
         assert sol.g_N().min() > -1e-9

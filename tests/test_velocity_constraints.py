@@ -47,7 +47,10 @@ def without_constraint(b):
 
 def errors(b, sol):
     """Of q, u, forces and of percussions over the step, which are forces in its middle up to dt^2."""
-    (q, u, la), (_, _, middle) = b.reference["exact"](b, sol.t), b.reference["exact"](b, sol.t[1:] - sol.dt[1:] / 2)
+    (q, u, la), (_, _, middle) = (
+        b.reference["exact"](b, sol.t),
+        b.reference["exact"](b, sol.t[1:] - sol.dt[1:] / 2),
+    )
     pairs = [(sol.q, q), (sol.u, u)]
     if sol.P_gamma.shape[1]:
         pairs += [(sol.forces().la_gamma, la), (sol.P_gamma[1:] / sol.dt[1:, None], middle)]
@@ -71,8 +74,11 @@ def largest_gamma(b, sol):
     return np.abs(jax.vmap(b.system.gamma)(sol.t, sol.q, sol.u)).max()
 
 
-# -- closed forms ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("name", "case"), [("knife-edge", 1), *(("rolling-wheel", case) for case in rolling_wheel.CASES)])
+# -- closed forms
+# ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "case"), [("knife-edge", 1), *(("rolling-wheel", case) for case in rolling_wheel.CASES)]
+)
 def test_closed_forms_obey_the_equations_of_motion(name, case):
     """M u_dot = h + W_gamma lambda, q_dot = u, gamma = 0, by central differences."""
     b, t, eps = ss.benchmarks.load(name, case), np.linspace(0.1, 3.0, 9), 1e-5
@@ -93,7 +99,8 @@ def test_closed_forms_obey_the_equations_of_motion(name, case):
     assert np.abs(wrong).max() > 1e-2
 
 
-# -- orders ------------------------------------------------------------------------------------------------------------
+# -- orders
+# ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("benchmark", ["knife-edge", "rolling-wheel"])
 def test_velocity_constraints_keep_the_order_of_a_method(benchmark, name):
@@ -118,7 +125,8 @@ def test_without_its_constraint_a_body_goes_elsewhere(benchmark):
     assert max(orders(b, ss.Rattle(), without_constraint(b))) < 0.5
 
 
-# -- constraints -------------------------------------------------------------------------------------------------------
+# -- constraints
+# -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", KINDS)
 def test_velocity_constraints_hold_at_every_row(name):
     for benchmark in ("knife-edge", "rolling-wheel"):
@@ -128,12 +136,19 @@ def test_velocity_constraints_hold_at_every_row(name):
 
 
 def test_velocity_constraints_do_not_hold_where_there_are_none():
-    """The control, and Moreau's scheme, which knows them at the middle of a step only: an error of first order."""
+    """The control, and Moreau's scheme, which knows them at the middle of a step only:
+    an error of first order.
+    """
     for benchmark in ("knife-edge", "rolling-wheel"):
         b = ss.benchmarks.load(benchmark)
-        assert largest_gamma(b, ss.simulate(without_constraint(b), ss.Rattle(), b.q0, b.u0, t1=T1, dt=0.1)) > 1.0
+        assert (
+            largest_gamma(b, ss.simulate(without_constraint(b), ss.Rattle(), b.q0, b.u0, t1=T1, dt=0.1)) > 1.0
+        )
         dts = (0.02, 0.005)
-        found = [largest_gamma(b, ss.simulate(b.system, ss.MoreauMidpoint(), b.q0, b.u0, t1=T1, dt=dt)) for dt in dts]
+        found = [
+            largest_gamma(b, ss.simulate(b.system, ss.MoreauMidpoint(), b.q0, b.u0, t1=T1, dt=dt))
+            for dt in dts
+        ]
         assert slope(dts, found) == pytest.approx(1.0, abs=0.1)
 
 
@@ -144,7 +159,9 @@ def test_a_skate_on_a_slope_returns_on_its_cycloid():
     def returns(system):
         sol = ss.simulate(system, b.method, b.q0, b.u0, t1=b.t1, dt=b.dt)
         heights = sol.q[[0, 100, 200], 0]
-        return np.abs(heights).max() < 1e-6 and sol.q[:, 0].max() == pytest.approx(ref["depth"], abs=1e-6), sol
+        return np.abs(heights).max() < 1e-6 and sol.q[:, 0].max() == pytest.approx(
+            ref["depth"], abs=1e-6
+        ), sol
 
     returned, sol = returns(b.system)
     assert returned
@@ -162,12 +179,15 @@ def test_a_wheel_comes_round_its_circle_and_a_driven_one_does_not():
     assert np.abs(ends[1][:2]).max() > 0.1
 
 
-# -- super ball --------------------------------------------------------------------------------------------------------
+# -- super ball
+# --------------------------------------------------------------------------------------------------------
 class Impacts:
     """Steps with an impact: what it makes of gap rate, slip and kinetic energy."""
 
     def __init__(self, b, method, system=None):
-        self.sol = sol = ss.simulate(b.system if system is None else system, method, b.q0, b.u0, t1=1.2, dt=b.dt)
+        self.sol = sol = ss.simulate(
+            b.system if system is None else system, method, b.q0, b.u0, t1=1.2, dt=b.dt
+        )
         fast = sol.u[:-1, 1] < -2 * b.system.gravity * b.dt  # not by its weight alone
         after = np.flatnonzero((sol.P_N[1:, 0] > 0) & fast) + 1
         assert len(after) >= 2
@@ -185,7 +205,9 @@ class Impacts:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_newtons_law_holds_in_both_directions_at_every_impact(name):
-    """As it stands in S1 (53) and (58), with e_F = 1 and e_F = 0.5: the impact is that of the step, whenever it happens."""
+    """As it stands in S1 (53) and (58), with e_F = 1 and e_F = 0.5:
+    the impact is that of the step, whenever it happens.
+    """
     for case in (1, 3):
         assert Impacts(ss.benchmarks.load("super-ball", case), REGISTRY[name]()).law < 1e-9
 
@@ -199,8 +221,8 @@ def test_newtons_law_does_not_hold_for_a_ball_that_does_not_rebound_or_slides():
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_super_ball_alternates_and_loses_nothing(name):
-    """u_x, u_phi and the kinetic energy across an impact are those of the closed form though the impact comes late; with
-    e_N, e_F < 1 energy is lost (the control)."""
+    """u_x, u_phi and the kinetic energy across an impact are those of the closed form though the impact comes
+    late; with e_N, e_F < 1 energy is lost (the control)."""
     b = ss.benchmarks.load("super-ball")
     found = Impacts(b, REGISTRY[name]())
     assert found.u[:, ::2] == pytest.approx(b.reference["u_after"][: len(found.u), ::2], abs=1e-9)
@@ -234,7 +256,9 @@ def test_located_impacts_of_a_super_ball_are_those_of_the_closed_form(case):
 
 @pytest.mark.parametrize("stages", [2, 3])
 def test_a_constraint_without_terms_at_the_start_is_solved(stages):
-    """The blade points along x and nothing moves along y: a row that is the sum of nothing says nothing about round-off."""
+    """The blade points along x and nothing moves along y:
+    a row that is the sum of nothing says nothing about round-off.
+    """
     b = ss.benchmarks.load("knife-edge")
     sol = ss.simulate(b.system, ss.LobattoIIIC(stages), b.q0, b.u0, t1=b.t1, dt=b.dt)
     off = np.abs(sol.q - b.reference["exact"](b, sol.t)[0]).max()

@@ -17,7 +17,9 @@ BLUE, RED, GREY = "#1f4e79", "#c55a11", "#8a8a8a"
 
 
 def force(law, gamma):
-    """The percussion of a slipping law for P_N = 1, in physical units: (3.26) with (3.31), as the library computes it."""
+    """The percussion of a slipping law for P_N = 1, in physical units:
+    (3.26) with (3.31), as the library computes it.
+    """
     owner = law if isinstance(law, ss.FrictionElement) else ss.Contact(friction=law)
     laws = StackedLaws.of((owner,))
     radius = laws.radii(jnp.ones(laws.n_N), 1.0)
@@ -35,9 +37,15 @@ def plane(ax, law, title, labels=("$-P_{F1}$", "$-P_{F2}$"), outline=None, arrow
     for a in np.linspace(0.2, 0.2 + 2 * np.pi, arrows, endpoint=False):
         gamma = np.array([np.cos(a), np.sin(a)])
         foot = -force(law, gamma)[0]
-        ax.annotate("", foot + 0.28 * size * gamma, foot, arrowprops={"arrowstyle": "->", "color": RED, "lw": 1.0})
+        ax.annotate(
+            "", foot + 0.28 * size * gamma, foot, arrowprops={"arrowstyle": "->", "color": RED, "lw": 1.0}
+        )
     ax.set(
-        title=title, xlabel=labels[0], ylabel=labels[1], xlim=(-1.45 * size, 1.45 * size), ylim=(-1.45 * size, 1.45 * size)
+        title=title,
+        xlabel=labels[0],
+        ylabel=labels[1],
+        xlim=(-1.45 * size, 1.45 * size),
+        ylim=(-1.45 * size, 1.45 * size),
     )
     ax.set_aspect("equal")
 
@@ -47,13 +55,21 @@ def rectangle(a, b):
 
 
 def main() -> None:
-    plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.25, "font.size": 8, "axes.titlesize": 9, "figure.dpi": 130})
+    plt.rcParams.update(
+        {"axes.grid": True, "grid.alpha": 0.25, "font.size": 8, "axes.titlesize": 9, "figure.dpi": 130}
+    )
     figure, axes = plt.subplots(2, 4, figsize=(12.0, 6.2), layout="constrained")
     top, bottom = axes
     plane(top[0], ss.Coulomb(0.3, dim=2), "Coulomb(0.3, dim=2)")
     plane(top[1], ss.Coulomb(0.3, dim=2, axes=(0.5, 1.0)), "Coulomb(0.3, dim=2, axes=(0.5, 1))")
     box = rectangle(0.15, 0.3)
-    plane(top[2], ss.RectangularCoulomb(0.3, (0.5, 1.0)), "RectangularCoulomb(0.3, (0.5, 1))", outline=box, arrows=4)
+    plane(
+        top[2],
+        ss.RectangularCoulomb(0.3, (0.5, 1.0)),
+        "RectangularCoulomb(0.3, (0.5, 1))",
+        outline=box,
+        arrows=4,
+    )
     torque = ("$-$torque about $t_1$", "$-$torque about $t_2$")
     plane(top[3], ss.Rolling(0.02, dim=2), "Rolling(0.02, dim=2)", torque, rectangle(0.02, 0.02), arrows=4)
 
@@ -63,8 +79,11 @@ def main() -> None:
     edge = -force(law, section)[:, [0, 2]]
     bottom[0].fill(*edge.T, color=BLUE, alpha=0.12)
     bottom[0].plot(*edge.T, color=BLUE, lw=1.4)
-    for k in range(15, 361, 30):  # in units of its axes the ellipse is a circle, and the velocity normal to it
-        bottom[0].annotate("", 1.25 * edge[k], edge[k], arrowprops={"arrowstyle": "->", "color": RED, "lw": 1.0})
+    # in units of its axes the ellipse is a circle, and the velocity normal to it
+    for k in range(15, 361, 30):
+        bottom[0].annotate(
+            "", 1.25 * edge[k], edge[k], arrowprops={"arrowstyle": "->", "color": RED, "lw": 1.0}
+        )
     bottom[0].set(
         title="CoulombContensou(0.3, radius=0.05)",
         xlabel="$-P_{F1}$",
@@ -93,7 +112,8 @@ def main() -> None:
     ax.set(title="Stribeck curve", xlabel="friction velocity", ylabel="force for $P_N = 1$")
     ax.legend(fontsize=6.5, loc="upper right")
     figure.suptitle(
-        "Reservoirs for $P_N = 1$ (blue) and, at the percussion it causes, the friction velocity (orange)", fontsize=10
+        "Reservoirs for $P_N = 1$ (blue) and, at the percussion it causes, the friction velocity (orange)",
+        fontsize=10,
     )
     figure.savefig(Path(__file__).with_name("reservoirs.png"))
 

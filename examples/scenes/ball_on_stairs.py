@@ -6,7 +6,9 @@ from stickslip.scene import Ball, Body, Box, Contact, Plane, Scene
 
 depth, height, count = 0.3, 0.15, 5
 
-steps = [Box(depth, 1.0, height * (count - i), at=(depth * i, 0, 0.5 * height * (count - i))) for i in range(count)]
+steps = [
+    Box(depth, 1.0, height * (count - i), at=(depth * i, 0, 0.5 * height * (count - i))) for i in range(count)
+]
 scene = Scene(
     Body("ball", Ball(0.06), mass=0.2, at=(0, 0, height * count + 0.1), velocity=(0.8, 0, 0)),
     Body("stairs", *steps, fixed=True),

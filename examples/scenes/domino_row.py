@@ -8,7 +8,9 @@ from stickslip.scene import Body, Box, Contact, Plane, Scene
 
 count, gap, width, height, lean = 20, 0.03, 0.01, 0.05, 0.25
 
-standing = [Body(f"d{i}", Box(width, height), density=1000.0, at=(gap * i, 0.5 * height)) for i in range(1, count)]
+standing = [
+    Body(f"d{i}", Box(width, height), density=1000.0, at=(gap * i, 0.5 * height)) for i in range(1, count)
+]
 at = 0.5 * width * np.cos(lean), 0.5 * height * np.cos(lean) + 0.5 * width * np.sin(lean)
 first = Body("d0", Box(width, height, color="#c55a11"), density=1000.0, at=at, rotation=-lean)
 

@@ -1,4 +1,4 @@
-"""A four-bar linkage whose coupler hangs on two pins with clearance: it knocks where the load changes sides."""
+"""A four-bar linkage whose coupler hangs on two pins with clearance: it knocks where the load turns."""
 
 import sys
 
@@ -22,10 +22,11 @@ def bar(length, *more, **look):
 scene = Scene(
     Body("crank", *bar(crank, Disc(pin, at=(crank, 0), name="crank pin")), density=50.0, parent="world",
          joint=Hinge("motor", angle=np.pi / 2)),
-    Body("rocker", *bar(rocker, Disc(pin, at=(rocker, 0), name="rocker pin")), density=50.0, parent="world", at=(base, 0),
-         joint=Hinge("pivot", angle=lean)),
+    Body("rocker", *bar(rocker, Disc(pin, at=(rocker, 0), name="rocker pin")), density=50.0, parent="world",
+         at=(base, 0), joint=Hinge("pivot", angle=lean)),
     Body("coupler", *bar(coupler, color="#c55a11"), Hole(pin + clearance, name="first eye"),
-         Hole(pin + clearance, at=(coupler, 0), name="second eye"), density=50.0, at=(0.0, crank), rotation=inner),
+         Hole(pin + clearance, at=(coupler, 0), name="second eye"), density=50.0, at=(0.0, crank),
+         rotation=inner),
     Prescribed("motor", lambda t: jnp.pi / 2 + 12.0 * t**2 / (t + 0.2)),
     Contact("crank pin", "first eye", mu=0.1), Contact("rocker pin", "second eye", mu=0.1), planar=True,
 )  # fmt: skip
@@ -33,5 +34,6 @@ scene = Scene(
 if __name__ == "__main__":
     sol = scene.simulate("rattle", t1=2.0, dt=2.5e-4)
     knocks = int(np.sum(np.diff((sol["first eye", "crank pin"].P_N[:, 0] > 0).astype(int)) == 1))
-    print(f"the rocker swings from {sol['pivot'].angle.min():.3f} to {sol['pivot'].angle.max():.3f}; {knocks} knocks")
+    low, high = sol["pivot"].angle.min(), sol["pivot"].angle.max()
+    print(f"the rocker swings from {low:.3f} to {high:.3f}; {knocks} knocks")
     sol.animate(sys.argv[1] if len(sys.argv) > 1 else "four_bar.html", title="four-bar with clearance")

@@ -13,7 +13,7 @@ tip = np.array([np.sqrt(arm**2 - half**2) + half, np.sqrt(arm**2 - half**2) - ha
 notch, root = np.array([0.08, 0.0]), np.array([np.sqrt(2.0) * half, 0.0])
 lock = 0.99 * (apart - notch[0]) * tip[1] / np.hypot(*(tip - notch))  # it turns in the notch between two tips
 cut = np.arccos(0.05 / lock)
-arc = np.linspace(cut, 2 * np.pi - cut, 40)
+locking = lock * np.array([[np.cos(a), np.sin(a)] for a in np.linspace(cut, 2 * np.pi - cut, 40)])
 
 
 def turned(points, angle):
@@ -26,8 +26,8 @@ teeth = [
     for k in range(4) for side in (1, -1)
 ]  # fmt: skip
 scene = Scene(
-    Body("driver", Disc(pin, at=(arm, 0), name="pin"), Hull(lock * np.column_stack([np.cos(arc), np.sin(arc)]), name="lock"),
-         density=20.0, parent="world", joint=Hinge("motor", angle=np.pi)),
+    Body("driver", Disc(pin, at=(arm, 0), name="pin"), Hull(locking, name="lock"), density=20.0,
+         parent="world", joint=Hinge("motor", angle=np.pi)),
     Body("wheel", *teeth, density=20.0, parent="world", at=(apart, 0), joint=Hinge("axis", friction=0.02)),
     Prescribed("motor", lambda t: jnp.pi + 8.0 * t**2 / (t + 0.3)),
     Contact("pin", "tooth", mu=0.05), Contact("lock", "tooth", mu=0.05), planar=True,

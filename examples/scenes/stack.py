@@ -9,7 +9,8 @@ from stickslip.scene import Body, Box, Contact, Plane, Scene
 count, side, height = 10, 0.2, 0.1
 
 boxes = [
-    Body(f"box{i}", Box(side, height), density=500.0, at=(0.03 * np.sin(1.7 * i), (i + 0.5) * height)) for i in range(count)
+    Body(f"box{i}", Box(side, height), density=500.0, at=(0.03 * np.sin(1.7 * i), (i + 0.5) * height))
+    for i in range(count)
 ]
 scene = Scene(
     *boxes, Body("floor", Plane(), fixed=True), Contact("box0", "floor", mu=0.5),

@@ -23,6 +23,7 @@ if __name__ == "__main__":
     sol = scene.simulate("rattle", t1=4.0, dt=1e-3)
     axis = sol["top"].matrix[:, 2, 2]  # 1: upright, -1: upside down
     print(
-        f"cosine of the inclination: {axis[0]:.3f} at the start, {axis.min():.3f} at the lowest, {axis[-1]:.3f} at the end"
+        f"cosine of the inclination: {axis[0]:.3f} at the start, {axis.min():.3f} at the lowest, "
+        f"{axis[-1]:.3f} at the end"
     )
     sol.animate(sys.argv[1] if len(sys.argv) > 1 else "tippe_top.html", title="tippe top")

@@ -30,9 +30,8 @@ class Ball(ss.System):
 
 def heard(height, e_N, drag):
     """Times of the first eight impacts: derivatives of event times are exact."""
-    sol = ss.simulate(
-        Ball(e_N, drag), "radau3", jnp.array([height]), jnp.zeros(1), t1=6.0, rtol=1e-9, max_steps=200, max_events=64
-    )
+    ball, q0, limits = Ball(e_N, drag), jnp.array([height]), {"max_steps": 200, "max_events": 64}
+    sol = ss.simulate(ball, "radau3", q0, jnp.zeros(1), t1=6.0, rtol=1e-9, **limits)
     return sol.events.t[:8]
 
 
@@ -48,7 +47,8 @@ for name in fit.names:
 # Does an interval of 95 % hold the true value in 95 of 100 experiments?
 n = 10 if SMALL else 400
 fits = [ss.fit(heard, guess, times + 1e-3 * rng.normal(size=8), bounds=bounds) for _ in range(n)]
-inside = {name: np.mean([f.interval(name)[0] <= true[name] <= f.interval(name)[1] for f in fits]) for name in true}
+holds = lambda fit, name: fit.interval(name)[0] <= true[name] <= fit.interval(name)[1]
+inside = {name: np.mean([holds(fit, name) for fit in fits]) for name in true}
 _, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
 for axis, name in zip(axes, true, strict=True):
     axis.hist([f[name] for f in fits], 30)

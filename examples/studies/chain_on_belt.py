@@ -1,4 +1,4 @@
-"""Three masses, coupled by springs, ride on a belt: stick-slip that repeats itself or not, as the belt's speed has it."""
+"""Three masses, coupled by springs, ride on a belt: stick-slip that repeats itself or not, by its speed."""
 
 import sys
 
@@ -12,7 +12,7 @@ SMALL = "--small" in sys.argv
 
 
 class Chain(ss.System):
-    """q: displacements from where the springs are at rest; each mass is pressed on the belt with the force N."""
+    """q: displacements from where the springs are at rest; each mass is pressed on the belt with N."""
 
     belt: float = 0.2
     mu, mu_slip, N, m, c = 0.6, 0.3, 2.0, 0.2, 50.0
@@ -23,7 +23,8 @@ class Chain(ss.System):
         return self.m * jnp.eye(3)
 
     def h(self, t, q, u):
-        springs = self.c * jnp.diff(q, prepend=0.0)  # Friction falls with the speed of slip, or all would soon slip for ever
+        # Friction falls with the speed of slip, or all would soon slip for ever
+        springs = self.c * jnp.diff(q, prepend=0.0)
         return jnp.diff(springs, append=0.0) + ss.stribeck(u - self.belt, self.mu, self.mu_slip, 20.0, self.N)
 
     def gamma_F(self, t, q, u):
@@ -35,8 +36,8 @@ turns.direction = -1.0
 
 
 def run(belt):
-    t1 = 5.0 if SMALL else 60.0
-    sol = ss.simulate(Chain(belt), None, np.zeros(3), np.full(3, belt), t1=t1, rtol=1e-6, events=[turns], progress=False)
+    t1, q0, u0 = 5.0 if SMALL else 60.0, np.zeros(3), np.full(3, belt)
+    sol = ss.simulate(Chain(belt), None, q0, u0, t1=t1, rtol=1e-6, events=[turns], progress=False)
     times = sol.events.of("event").t[-8:]
     return {"x": sol(times)[0][:, 0], "stick": np.mean(sol.state[sol.t > t1 / 2] == "stick")}
 
@@ -50,9 +51,10 @@ axes[1].set(xlabel="speed of the belt in m/s", ylabel="share of time in stick")
 plt.savefig("chain_diagram.png")
 
 # At 0.3 m/s the motion repeats itself: what has stuck has forgotten where it came from, its multipliers are 0
-settled = ss.simulate(Chain(0.3), None, np.zeros(3), np.full(3, 0.3), t1=40.0, rtol=1e-6 if SMALL else 1e-8, events=[turns])
+u0, rtol = np.full(3, 0.3), 1e-6 if SMALL else 1e-8
+settled = ss.simulate(Chain(0.3), None, np.zeros(3), u0, t1=40.0, rtol=rtol, events=[turns])
 a, b = settled.events.of("event").t[-2:]
-orbit = ss.periodic_orbit(Chain(0.3), *settled(a + 0.4 * (b - a)), period_guess=b - a, rtol=1e-6 if SMALL else 1e-9)
+orbit = ss.periodic_orbit(Chain(0.3), *settled(a + 0.4 * (b - a)), period_guess=b - a, rtol=0.1 * rtol)
 print(orbit, np.round(orbit.multipliers, 4))
 if not SMALL:
     orbit.solution.plot("chain_cycle.png", "one period at 0.3 m/s", panels=("velocities", "states"))

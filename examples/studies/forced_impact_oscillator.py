@@ -32,12 +32,16 @@ print(orbit)
 print(branch)
 
 # Chaos: neighbours part
-exponents = ss.lyapunov(ForcedImpactOscillator(Omega=2.8), [-1.0], [0.0], period=period, n=50 if SMALL else 2000, **ACCURACY)
+exponents = ss.lyapunov(
+    ForcedImpactOscillator(Omega=2.8), [-1.0], [0.0], period=period, n=50 if SMALL else 2000, **ACCURACY
+)
 exponents.plot("forced_exponents.png")
 print(exponents)
 
 # With a wall further away the mass may touch it or not: where does it begin to?
 side = 3 if SMALL else 80
 starts = {"x": np.linspace(-2.0, 0.45, side), "x_dot": np.linspace(-3.0, 3.0, side)}
-basins = ss.basins(ForcedImpactOscillator(Omega=1.88, d=0.5), starts, [0.0], [0.0], period=period, transient=60)
+basins = ss.basins(
+    ForcedImpactOscillator(Omega=1.88, d=0.5), starts, [0.0], [0.0], period=period, transient=60
+)
 pictures.basins(basins, path="forced_basins.png")

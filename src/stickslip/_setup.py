@@ -1,4 +1,5 @@
-"""What importing stickslip does to JAX: double precision, and compiled code that is fast, kept on disk and run at once.
+"""What importing stickslip does to JAX: double precision, and compiled code that is fast,
+kept on disk and run at once.
 
 STICKSLIP_CACHE chooses the folder for compiled code (default ~/.cache/stickslip), or "off".
 """
@@ -14,19 +15,20 @@ from jax.interpreters import ad
 
 jax.config.update("jax_enable_x64", True)
 
-# In a batch, JAX keeps from each branch of a `cond`, behind a stop_gradient, the runs that take the other one: also the
-# derivatives of these runs, and to transpose that it has no rule. Nothing comes back from a branch that was not taken.
+# In a batch, JAX keeps from each branch of a `cond`, behind a stop_gradient, the runs that take the other
+# one: also the derivatives of these runs, and to transpose that it has no rule. Nothing comes back from a
+# branch that was not taken.
 with contextlib.suppress(ImportError):  # a version of JAX without this primitive needs no rule for it
     from jax.extend.core.primitives import stop_gradient_p
 
     ad.primitive_transposes.setdefault(stop_gradient_p, lambda cotangent, x: [None])
 
-# On CPUs a program runs in the thread that calls it. Handed to another one, as JAX does of itself, each piece of a run waits
-# for that to wake up, and runs in several threads for each other.
+# On CPUs a program runs in the thread that calls it. Handed to another one, as JAX does of itself, each piece
+# of a run waits for that to wake up, and runs in several threads for each other.
 jax.config.update("jax_cpu_enable_async_dispatch", False)
 
-# XLA's CPU backend compiles a loop into one function if it touches fewer bytes than this option says (1024 if nobody
-# says otherwise). A time step is many tiny operations: as one function it runs 4 to 10 times faster.
+# XLA's CPU backend compiles a loop into one function if it touches fewer bytes than this option says (1024 if
+# nobody says otherwise). A time step is many tiny operations: as one function it runs 4 to 10 times faster.
 _OPTION = "xla_cpu_small_while_loop_byte_threshold"
 _BYTES = 10_000_000
 
@@ -36,7 +38,11 @@ def _cache_folder() -> Path | None:
     if wanted.lower() == "off":
         return None
     try:
-        folder = Path(wanted) if wanted else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stickslip"
+        folder = (
+            Path(wanted)
+            if wanted
+            else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stickslip"
+        )
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # no home, or one that cannot be written to: compile each time
         return None
@@ -46,7 +52,8 @@ def _cache_folder() -> Path | None:
 def _knows_option(folder: Path | None) -> bool:
     """Whether this jaxlib has the option: XLA aborts on one it does not know. Asked once per version."""
     note = folder / f"jaxlib-{jaxlib.__version__}-{_OPTION}" if folder else None
-    with contextlib.suppress(OSError, ValueError):  # nothing that lies in a cache may do harm: it is asked again
+    # nothing that lies in a cache may do harm: it is asked again
+    with contextlib.suppress(OSError, ValueError):
         if note and note.read_text() in ("yes", "no"):
             return note.read_text() == "yes"
     known = False
@@ -60,7 +67,9 @@ def _knows_option(folder: Path | None) -> bool:
 
 
 def _compile_steps_as_one_function(folder: Path | None) -> None:
-    """Read by XLA when the first computation starts; a process that computed before runs as correctly, but slower."""
+    """Read by XLA when the first computation starts;
+    a process that computed before runs as correctly, but slower.
+    """
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_backend_extra_options" not in flags and _knows_option(folder):
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_OPTION}={_BYTES}".strip()

@@ -1,7 +1,9 @@
-"""A run as a page to play, pause and scrub: the mechanism with its contact forces, gaps and percussions running along.
+"""A run as a page to play, pause and scrub: the mechanism with its contact forces,
+gaps and percussions running along.
 
-Plotly draws; a page carries it and needs no network. What a mechanism looks like its system says, by ``draw(t, q)``
-(`stickslip.shapes`); without it the panels are shown alone: gaps and percussions, or coordinates where nothing can touch.
+Plotly draws; a page carries it and needs no network. What a mechanism looks like its system says, by
+``draw(t, q)`` (`stickslip.shapes`); without it the panels are shown alone: gaps and percussions, or
+coordinates where nothing can touch.
 """
 
 import abc
@@ -58,9 +60,13 @@ class Animation(Page):
 
     def __init__(self, sol: Any, *, title: str = "", frames: int = 200, duration: float = 8.0):
         if np.ndim(sol.t) != 1:
-            raise ValueError(f"animate shows one run, got a batch of shape {np.shape(sol.t)[:-1]}: index it first")
+            raise ValueError(
+                f"animate shows one run, got a batch of shape {np.shape(sol.t)[:-1]}: index it first"
+            )
         if frames < 2 or not (np.isfinite(duration) and duration > 0):
-            raise ValueError(f"animate(frames={frames}, duration={duration}): at least two frames, a positive duration")
+            raise ValueError(
+                f"animate(frames={frames}, duration={duration}): at least two frames, a positive duration"
+            )
         need_all(NEEDED, "sol.animate")
         self.sol, self.duration = _finite(sol.smooth(frames)), float(duration)
         self.title = title or type(sol.system).__name__
@@ -95,7 +101,9 @@ class Animation(Page):
 def _ticks(events: Any, t: np.ndarray) -> list[dict[str, Any]]:
     """Frames at which something happened, and what."""
     frames = np.clip(np.searchsorted(t, np.asarray(events.t)), 0, len(t) - 1)
-    return [{"frame": int(k), "what": f"{e.kind} {e.name}".strip()} for k, e in zip(frames, events, strict=True)]
+    return [
+        {"frame": int(k), "what": f"{e.kind} {e.name}".strip()} for k, e in zip(frames, events, strict=True)
+    ]
 
 
 def _pace(duration: float, t: np.ndarray) -> str:
@@ -103,7 +111,9 @@ def _pace(duration: float, t: np.ndarray) -> str:
     slower = duration / (t[-1] - t[0])
     if abs(slower - 1) <= 0.05:
         return "as fast as in life"
-    return f"{slower:.3g} times slower than life" if slower > 1 else f"{1 / slower:.3g} times faster than life"
+    return (
+        f"{slower:.3g} times slower than life" if slower > 1 else f"{1 / slower:.3g} times faster than life"
+    )
 
 
 def _facts(sol: Any) -> dict[str, str]:
@@ -131,7 +141,9 @@ def _finite(sol: Any) -> Any:
     bad = np.flatnonzero(~np.all([np.isfinite(c).all(axis=1) for c in columns], axis=0))
     n = int(bad[0]) if len(bad) else len(sol.t)
     if n < 2:
-        raise ValueError(f"animate needs a run with at least one step, this one has {n} rows of finite numbers")
+        raise ValueError(
+            f"animate needs a run with at least one step, this one has {n} rows of finite numbers"
+        )
     rows = {name: getattr(sol, name)[:n] for name in ("t", "q", "u", "P_N", "P_F")}
     return sol if n == len(sol.t) else dataclasses.replace(sol, **rows)
 
@@ -146,7 +158,10 @@ def _shorts(x: Any) -> list[Any]:
 
 
 def _packed(rows: np.ndarray) -> dict[str, Any]:
-    """One row a frame, as sixteen-bit integers: finer than a screen, a third of what digits take. The largest means nan."""
+    """One row a frame, as sixteen-bit integers: finer than a screen, a third of what digits take.
+
+    The largest means nan.
+    """
     low, high = np.nanmin(rows), np.nanmax(rows)
     step = (high - low) / (NAN - 1) or 1.0
     whole = np.where(np.isnan(rows), NAN, np.round((np.nan_to_num(rows, nan=low) - low) / step))
@@ -168,9 +183,12 @@ class _Figure:
     def add(self, frames: dict[str, np.ndarray], **trace: Any) -> None:
         """A trace whose coordinates have one row a frame; it moves only if they change."""
         first = {key: _shorts(rows[0]) for key, rows in frames.items()}
-        if any(len(rows) > 1 and not np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape), equal_nan=True)
+        if any(len(rows) > 1 and not np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape),
+               equal_nan=True)
                for rows in frames.values()):  # fmt: skip
-            self.moving.append({"trace": len(self.data)} | {key: _packed(rows) for key, rows in frames.items()})
+            self.moving.append(
+                {"trace": len(self.data)} | {key: _packed(rows) for key, rows in frames.items()}
+            )
         self.data.append({**trace, **first})
 
     def layout(self, narrow: bool = False) -> dict[str, Any]:
@@ -189,11 +207,12 @@ class _Figure:
             layout[f"xaxis{k}"] = {"domain": right, "anchor": f"y{k}", "gridcolor": "#e4e4e4"}
             layout[f"yaxis{k}"] = {
                 "domain": [below * low, below * (low + 0.40)], "anchor": f"x{k}", "gridcolor": "#e4e4e4",
-                "zerolinecolor": "#888", "title": {"text": title}, "exponentformat": "power", **self.heights.get(k, {}),
+                "zerolinecolor": "#888", "title": {"text": title}, "exponentformat": "power",
+                **self.heights.get(k, {}),
             }  # fmt: skip
             layout[_legend(k)] = {
-                "x": 1.0, "xanchor": "right", "y": below * (low + 0.40), "yanchor": "top", "font": {"size": 10},
-                "bgcolor": "rgba(255,255,255,0.65)", "tracegroupgap": 0,
+                "x": 1.0, "xanchor": "right", "y": below * (low + 0.40), "yanchor": "top",
+                "font": {"size": 10}, "bgcolor": "rgba(255,255,255,0.65)", "tracegroupgap": 0,
             }  # fmt: skip
         layout["xaxis3"]["title"] = {"text": "t in s"}
         if self.ranges is not None:
@@ -223,7 +242,9 @@ class _Scene:
     def __init__(self, sol: Any, rows: np.ndarray):
         self.sol, self.rows = sol, rows
         draw = jax.jit(jax.vmap(lambda t, q: shapes.drawn(sol.system, t, q)))
-        drawn = jax.tree.map(np.asarray, draw(jnp.asarray(np.asarray(sol.t)[rows]), jnp.asarray(np.asarray(sol.q)[rows])))
+        drawn = jax.tree.map(
+            np.asarray, draw(jnp.asarray(np.asarray(sol.t)[rows]), jnp.asarray(np.asarray(sol.q)[rows]))
+        )
         self.contacts = [s for s in drawn if isinstance(s, shapes.Contacts)]
         self.shapes = [s for s in drawn if not isinstance(s, shapes.Contacts)]
         self.dim = self._dimension(drawn)
@@ -232,18 +253,23 @@ class _Scene:
         found = {(s.at if isinstance(s, shapes.Contacts) else s.points).shape[-1] for s in drawn}
         if len(found) != 1 or not found <= {2, 3}:
             name = type(self.sol.system).__name__
-            raise ValueError(f"{name}.draw(t, q): points must all have two or all three coordinates, got {sorted(found)}")
+            raise ValueError(
+                f"{name}.draw(t, q): points must all have two or all three coordinates, got {sorted(found)}"
+            )
         n_N = np.shape(self.sol.P_N)[1]
         for c in self.contacts:
             if len(self.contacts) > 1 or c.at.shape[1] != n_N:
                 raise ValueError(
-                    f"{type(self.sol.system).__name__}.draw(t, q): one Contacts with a row for each of the {n_N} contacts,"
+                    f"{type(self.sol.system).__name__}.draw(t, q): one Contacts with a row for each of the "
+                    f"{n_N} contacts,"
                     f" got {[c.at.shape[1] for c in self.contacts]}"
                 )
         return found.pop()
 
     def put(self, figure: _Figure) -> None:
-        points = [s.points.reshape(-1, self.dim) for s in self.shapes] + [c.at.reshape(-1, self.dim) for c in self.contacts]
+        points = [s.points.reshape(-1, self.dim) for s in self.shapes] + [
+            c.at.reshape(-1, self.dim) for c in self.contacts
+        ]
         everything = np.concatenate(points)
         low, high = np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)
         size = float(max(high - low)) or 1.0
@@ -258,7 +284,9 @@ class _Scene:
     def _largest_body(self) -> float:
         """The extent of the largest shape that moves: no arrow is longer."""
         moving = [
-            s.points for s in self.shapes if not np.array_equal(s.points, np.broadcast_to(s.points[:1], s.points.shape))
+            s.points
+            for s in self.shapes
+            if not np.array_equal(s.points, np.broadcast_to(s.points[:1], s.points.shape))
         ]
         return max((float(np.nanmax(np.ptp(points[0], axis=0))) for points in moving), default=0.0)
 
@@ -283,7 +311,9 @@ class _Scene:
         figure.add(frames, mode="lines", hoverinfo="skip", showlegend=False, **where, **look)
 
     def _put_forces(self, figure: _Figure, c: Any, longest: float) -> None:
-        """Arrows: what acted on each contact since the frame before, so that no impact is missed between frames."""
+        """Arrows: what acted on each contact since the frame before,
+        so that no impact is missed between frames.
+        """
         force = _forces(self.sol, c, self.rows)
         acting, arrow = _scaled(force, longest)
         lines = np.where(acting[..., None, None], _arrows(c.at, arrow), np.nan)
@@ -293,7 +323,9 @@ class _Scene:
 
 
 def _scaled(force: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which forces act, and their arrows: a usual force is half of the longest, an impact hits the end of the scale."""
+    """Which forces act, and their arrows: a usual force is half of the longest,
+    an impact hits the end of the scale.
+    """
     size = np.linalg.norm(force, axis=-1)
     acting = size > 1e-9 * size.max(initial=0.0)
     usual = np.quantile(size[acting], 0.5) if acting.any() else 1.0
@@ -307,7 +339,8 @@ def _put_mesh(figure: _Figure, s: Any) -> None:
     look: dict[str, Any] = {"color": s.color}
     if s.marks is not None:
         look = {"facecolor": [s.accent if mark else s.color for mark in np.ravel(s.marks[0])]}
-    figure.add(frames, type="mesh3d", i=i, j=j, k=k, flatshading=True, opacity=s.opacity, hoverinfo="skip", showlegend=False,
+    figure.add(frames, type="mesh3d", i=i, j=j, k=k, flatshading=True, opacity=s.opacity, hoverinfo="skip",
+               showlegend=False,
                lighting={"ambient": 0.65, "diffuse": 0.6, "specular": 0.05}, **look)  # fmt: skip
 
 
@@ -330,11 +363,15 @@ def _arrows(at: np.ndarray, arrow: np.ndarray) -> np.ndarray:
         across = side / np.where(norm > 0, norm, 1.0) * np.linalg.norm(arrow, axis=-1, keepdims=True)
         at = at - arrow  # they end at the contact: beyond it they would be hidden in the body
     tip, back = at + arrow, at + 0.72 * arrow
-    return np.stack([at, tip, back + 0.14 * across, tip, back - 0.14 * across, np.full_like(at, np.nan)], axis=2)
+    return np.stack(
+        [at, tip, back + 0.14 * across, tip, back - 0.14 * across, np.full_like(at, np.nan)], axis=2
+    )
 
 
 def _first(lines: np.ndarray, acting: np.ndarray) -> np.ndarray:
-    """(frames, points, dim) with the acting contacts of each frame first, cut to the largest number of them."""
+    """(frames, points, dim) with the acting contacts of each frame first,
+    cut to the largest number of them.
+    """
     order = np.argsort(~acting, axis=1, kind="stable")
     most = max(1, int(acting.sum(axis=1).max(initial=0)))
     kept = np.take_along_axis(lines, order[:, :, None, None], axis=1)[:, :most]
@@ -358,14 +395,23 @@ def _forces(sol: Any, c: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def lines_of(sol: Any) -> dict[str, dict[str, np.ndarray]]:
-    """By title, two panels of lines over time: gaps and normal forces, or coordinates and velocities without contact."""
+    """By title, two panels of lines over time: gaps and normal forces,
+    or coordinates and velocities without contact.
+    """
     dt, n_N = np.asarray(sol.dt), np.shape(sol.P_N)[1]
-    N = np.asarray(sol.P_N) / np.where(dt > 0.0, dt, np.inf)[:, None]  # means over the steps, whatever their size
+    # means over the steps, whatever their size
+    N = np.asarray(sol.P_N) / np.where(dt > 0.0, dt, np.inf)[:, None]
     if not n_N:
-        return {"coordinates": _by_name(sol, "coordinate", sol.q), "velocities": _by_name(sol, "velocity", sol.u)}
+        return {
+            "coordinates": _by_name(sol, "coordinate", sol.q),
+            "velocities": _by_name(sol, "velocity", sol.u),
+        }
     if n_N > LINES:
         smallest, total = np.asarray(sol.g_N()).min(axis=1), N.sum(axis=1)
-        return {"smallest gap in m": {"smallest gap": smallest}, "normal forces in N": {"sum of normal forces": total}}
+        return {
+            "smallest gap in m": {"smallest gap": smallest},
+            "normal forces in N": {"sum of normal forces": total},
+        }
     names = [label.name for label in all_labels(sol)["contact"]]
     return {
         "gaps in m": dict(zip(names, np.asarray(sol.g_N()).T, strict=True)),
@@ -374,7 +420,9 @@ def lines_of(sol: Any) -> dict[str, dict[str, np.ndarray]]:
 
 
 def _panels(figure: _Figure, sol: Any, t: np.ndarray) -> None:
-    """Gaps above, contact forces below (coordinates and velocities where there is no contact), each with a cursor."""
+    """Gaps above, contact forces below (coordinates and velocities where there is no contact),
+    each with a cursor.
+    """
     time, n_N = np.asarray(sol.t), np.shape(sol.P_N)[1]
     told = lines_of(sol)
     figure.titles = list(told)
@@ -395,7 +443,13 @@ def _panels(figure: _Figure, sol: Any, t: np.ndarray) -> None:
             figure.heights[k] = {"range": [low, high]}
         cursor = np.broadcast_to(np.array([low, high]), (len(t), 2))
         now = np.repeat(t[:, None], 2, axis=1)
-        figure.add({"x": now, "y": cursor}, line={"width": 1.5, "color": FORCE}, hoverinfo="skip", showlegend=False, **axes)
+        figure.add(
+            {"x": now, "y": cursor},
+            line={"width": 1.5, "color": FORCE},
+            hoverinfo="skip",
+            showlegend=False,
+            **axes,
+        )
 
 
 def _legend(k: int) -> str:

@@ -1,16 +1,16 @@
 """A planar Euler-Bernoulli beam with a B-spline centreline, as a part of any system.
 
     r(xi) = sum_i N_i(xi) r_i,  xi in [0, 1];    t = r_xi,  n = r_xixi,  J0 = |r0_xi|
-    stretch la = |t|/J0,    curvature ka = (t_perp . n)/|t|^2 / J0     (of the tangent's angle by reference length)
+    stretch la = |t|/J0,    curvature ka = (t_perp . n)/|t|^2 / J0 (tangent's angle by reference length)
     energy = int (1/2 EA (la - 1)^2 + 1/2 EI (ka - ka0)^2) J0 dxi,    M_ij = rho int N_i N_j J0 dxi
 
-Unknowns are the control points, flat (x_0, y_0, x_1, ...). Inner forces are the negative gradient of the energy, by
-automatic differentiation. Coarse quadratic meshes lock: the stretch cannot vanish where the beam bends. Two quadratic
-elements bend by a third of what they should, eight cubic ones are right to five digits.
+Unknowns are the control points, flat (x_0, y_0, x_1, ...). Inner forces are the negative gradient of the
+energy, by automatic differentiation. Coarse quadratic meshes lock: the stretch cannot vanish where the beam
+bends. Two quadratic elements bend by a third of what they should, eight cubic ones are right to five digits.
 
 S. R. Eugster, J. Harsch, A variational formulation of classical nonlinear beam theories (2020),
-doi:10.1007/978-3-030-50460-1_9; J. Harsch, S. R. Eugster, Finite element analysis of planar nonlinear classical beam
-theories (2020), doi:10.1007/978-3-030-50460-1_10.
+doi:10.1007/978-3-030-50460-1_9; J. Harsch, S. R. Eugster, Finite element analysis of planar nonlinear
+classical beam theories (2020), doi:10.1007/978-3-030-50460-1_10.
 """
 
 from functools import cache
@@ -63,11 +63,16 @@ class PlanarBeam(eqx.Module):
             raise ValueError(f"PlanarBeam(elements={self.elements}): must be at least 1")
         if self.points <= self.degree:
             raise ValueError(
-                f"PlanarBeam(points={self.points}): degree {self.degree} needs at least {self.degree + 1} points"
+                f"PlanarBeam(points={self.points}): degree {self.degree} needs at least {self.degree + 1} "
+                "points"
             )
         for name in ("length", "EA", "EI", "density"):
             value = getattr(self, name)
-            if not isinstance(value, jax.core.Tracer) and eqx.is_array_like(value) and not np.all(np.asarray(value) > 0):
+            if (
+                not isinstance(value, jax.core.Tracer)
+                and eqx.is_array_like(value)
+                and not np.all(np.asarray(value) > 0)
+            ):
                 raise ValueError(f"PlanarBeam({name}={value}): {name} must be positive")
 
     @property

@@ -20,11 +20,13 @@ import numpy as np
 
 _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _OURS = __package__ or "stickslip"
-UNSTABLE = "~"  # begins a digest in which something counts by its identity: it says nothing to another process
+# begins a digest in which something counts by its identity: it says nothing to another process
+UNSTABLE = "~"
 
 
 def captured(*objects: Any) -> str:
-    """A digest of the values that the functions of these objects (systems, methods) find outside of themselves.
+    """A digest of the values that the functions of these objects (systems,
+    methods) find outside of themselves.
 
     Functions of installed packages, and of this one, are taken as they are. What an object refers to that has
     no value to look at counts by its identity.
@@ -51,9 +53,12 @@ def _is_library(module: str | None) -> bool:
 def _version(module: str | None) -> str:
     """Of an installed package: when the files of it that are loaded were written."""
     top = (module or "").partition(".")[0]
-    if not top or top in sys.stdlib_module_names or top in (_OURS, "jax", "jaxlib", "numpy", "equinox"):  # known otherwise
+    # known otherwise
+    if not top or top in sys.stdlib_module_names or top in (_OURS, "jax", "jaxlib", "numpy", "equinox"):
         return ""
-    files = {getattr(m, "__file__", None) for name, m in list(sys.modules.items()) if name.partition(".")[0] == top}
+    files = {
+        getattr(m, "__file__", None) for name, m in list(sys.modules.items()) if name.partition(".")[0] == top
+    }
     times = [str(os.stat(file).st_mtime_ns) for file in sorted(filter(None, files)) if os.path.exists(file)]
     return hashlib.sha256(" ".join(times).encode()).hexdigest()
 
@@ -77,10 +82,15 @@ def plain(x: Any) -> str:
 
 @functools.cache
 def outline(code: types.CodeType) -> tuple[list[str], str]:
-    """What never changes about a function: the names that it looks up, and its code with all constants in it."""
+    """What never changes about a function: the names that it looks up,
+    and its code with all constants in it.
+    """
 
     def text(code: types.CodeType) -> str:
-        constants = (text(c) if isinstance(c, types.CodeType) else f"{type(c).__name__} {plain(c)}" for c in code.co_consts)
+        constants = (
+            text(c) if isinstance(c, types.CodeType) else f"{type(c).__name__} {plain(c)}"
+            for c in code.co_consts
+        )
         return "\0".join((code.co_code.hex(), *constants))
 
     return sorted(_names(code)), text(code)
@@ -99,7 +109,8 @@ class _Walk:
         self.words.append("\n")
 
     def instance(self, x: Any) -> None:
-        """An object whose fields are arguments already: its class, and what it has that is no number or array.
+        """An object whose fields are arguments already: its class,
+        and what it has that is no number or array.
 
         A function has no fields: all that it finds outside of itself is captured.
         """
@@ -116,7 +127,9 @@ class _Walk:
         return None
 
     def field(self, x: Any) -> None:
-        """Numbers and arrays are arguments, however deep they lie: another value must not mean another compilation."""
+        """Numbers and arrays are arguments, however deep they lie:
+        another value must not mean another compilation.
+        """
         if isinstance(x, jax.Array | np.ndarray | float | int):
             return
         if isinstance(x, tuple | list | dict):
@@ -185,7 +198,9 @@ class _Walk:
             self.value(part)
 
     def library(self, x: Any, module: Any) -> None:
-        """Something of a package: by its name and version; an object of one, such as a namespace, by what it holds."""
+        """Something of a package: by its name and version; an object of one,
+        such as a namespace, by what it holds.
+        """
         self.add(_version(module), module, getattr(x, "__qualname__", type(x).__qualname__))
         if not isinstance(x, types.ModuleType | type) and not callable(x) and getattr(x, "__dict__", None):
             self.value(vars(x))

@@ -20,7 +20,11 @@ def check_stated(system: System) -> None:
     with unchecked():
         stated = system.touches
     if callable(stated) or not isinstance(stated, tuple | list):
-        got = "a function: write @property above it" if callable(stated) else f"{stated!r}: write (ss.ContactFrame(...),)"
+        got = (
+            "a function: write @property above it"
+            if callable(stated)
+            else f"{stated!r}: write (ss.ContactFrame(...),)"
+        )
         raise TypeError(f"system.touches must be an attribute holding a tuple of ss.ContactFrame, got {got}")
     for i, frame in enumerate(stated):
         if not isinstance(frame, ContactFrame):
@@ -87,10 +91,13 @@ def check_shapes(system: System, t: Any, q: Array | np.ndarray) -> None:
         tangents = _shape(frame, "tangents", t, q)
         k = dim - 1 if tangents is None else tangents[-2] if len(tangents) > 1 else 0
         if tangents is not None and (tangents not in ((k, dim), (*rows, k, dim)) or not 1 <= k <= dim - 1):
-            raise ValueError(f"{_of(frame)}: tangents have shape {tangents}, expected rows of {dim}, at most {dim - 1}")
+            raise ValueError(
+                f"{_of(frame)}: tangents have shape {tangents}, expected rows of {dim}, at most {dim - 1}"
+            )
         if dim == 3 and frame.normal is not None and tangents is None:
             raise ValueError(
-                f"{_of(frame)}: in space a normal needs its tangents: there is no telling along which axes they are"
+                f"{_of(frame)}: in space a normal needs its tangents: there is no telling along which axes "
+                "they are"
             )
         for pose in (frame.body, frame.against):
             if callable(pose):
@@ -106,9 +113,14 @@ def _of(frame: ContactFrame) -> str:
 def _check_place(system: System, frame: ContactFrame, rows: tuple[int, ...], t: Any, q: Any) -> int:
     """The dimension of space."""
     rubs = any(contact.friction for contact in frame.laws)
-    if frame.body is None and not callable(getattr(system, "pose", None)) and (rubs or not callable(frame.point)):
+    if (
+        frame.body is None
+        and not callable(getattr(system, "pose", None))
+        and (rubs or not callable(frame.point))
+    ):
         raise ValueError(
-            f"{_of(frame)}: body is missing: friction acts on the matter at the point, which may wander. Give the pose"
+            f"{_of(frame)}: body is missing: friction acts on the matter at the point, which may wander. "
+            "Give the pose"
             ' of its body, body=function (t, q) -> (r, A), or body="point" where the point is matter itself'
         )
     if frame.body is None and callable(getattr(system, "pose", None)):
@@ -140,7 +152,8 @@ def _check_pose(frame: ContactFrame, pose: Callable[..., Any], dim: int | None, 
     shapes = [np.shape(part) for part in found] if isinstance(found, tuple | list) else np.shape(found)
     if shapes not in [[(d,), (d, d)] for d in ((2, 3) if dim is None else (dim,))]:
         raise ValueError(
-            f"{_of(frame)}: a pose is (r, A), the place of a body's origin and its rotation matrix, got {shapes}"
+            f"{_of(frame)}: a pose is (r, A), the place of a body's origin and its rotation matrix, got "
+            f"{shapes}"
         )
 
 
@@ -149,19 +162,28 @@ def _check_law(frame: ContactFrame, contact: Contact, dim: int, k: int) -> None:
         columns, kind = columns_of(law, dim == 2), type(law).__name__
         turns = any(column in (PIVOT, ROLL_1, ROLL) for column in columns)
         if turns and "point" in (frame.body, frame.against):
-            raise ValueError(f"{_of(frame)}: {kind} needs a body that turns, and a point does not: give a pose (r, A)")
+            raise ValueError(
+                f"{_of(frame)}: {kind} needs a body that turns, and a point does not: give a pose (r, A)"
+            )
         if dim == 2 and PIVOT in columns:
-            raise ValueError(f"{_of(frame)}: {kind} is about the normal, which nothing turns about in the plane")
-        there = min(len(columns), k) if columns[0] in (SLIDE_1, ROLL_1) and PIVOT not in columns else len(columns)
+            raise ValueError(
+                f"{_of(frame)}: {kind} is about the normal, which nothing turns about in the plane"
+            )
+        there = (
+            min(len(columns), k) if columns[0] in (SLIDE_1, ROLL_1) and PIVOT not in columns else len(columns)
+        )
         if law.dimension > there or (PIVOT in columns and SLIDE_1 in columns and k < 2):
             raise ValueError(
-                f"{_of(frame)}: {kind} has {law.dimension} velocities, and with {k} tangent{'s' * (k > 1)} there"
+                f"{_of(frame)}: {kind} has {law.dimension} velocities, and with {k} tangent{'s' * (k > 1)} "
+                "there"
                 f" {'are' if there > 1 else 'is'} {there}"
             )
 
 
 def deviations(system: System, t: Any, q: Array) -> Array:
-    """Of all contacts: by how much normals, tangents and rotation matrices are not orthogonal and of length 1."""
+    """Of all contacts: by how much normals, tangents and rotation matrices are not orthogonal and of length
+    1.
+    """
     _, normals, tangents = frames.drawn(system, t, q)
     axes = jnp.concatenate([normals[:, None], tangents], axis=1)
     products = jnp.sum(axes[:, :, None] * axes[:, None], axis=-1)
@@ -170,7 +192,9 @@ def deviations(system: System, t: Any, q: Array) -> Array:
     turned = []
     for frame in system.touches:
         poses = [
-            p for p in (getattr(system, "pose", None) if frame.body is None else frame.body, frame.against) if callable(p)
+            p
+            for p in (getattr(system, "pose", None) if frame.body is None else frame.body, frame.against)
+            if callable(p)
         ]
         A = [jnp.asarray(pose(t, q)[1]) for pose in poses]
         worst = jnp.max(jnp.stack([jnp.zeros(()), *(jnp.max(jnp.abs(a @ a.T - jnp.eye(len(a)))) for a in A)]))
@@ -179,9 +203,13 @@ def deviations(system: System, t: Any, q: Array) -> Array:
 
 
 def start_values(system: System, t: Any, q: Array, u: Array) -> dict[str, Array]:
-    """What can be wrong with ``touches`` at a start: `deviations` of stated axes, and what functions say otherwise."""
+    """What can be wrong with ``touches`` at a start: `deviations` of stated axes,
+    and what functions say otherwise.
+    """
     found, touches = {}, system.touches
-    if any(x is not None for frame in touches for x in (frame.normal, frame.tangents, frame.body, frame.against)):
+    if any(
+        x is not None for frame in touches for x in (frame.normal, frame.tangents, frame.body, frame.against)
+    ):
         found["touches"] = deviations(system, t, q)
     if touches and _overrides(system, "g_N"):
         gaps = System.g_N(system, t, q)
@@ -209,7 +237,8 @@ def check_start(v: dict[str, np.ndarray], near: dict[str, np.ndarray], system: S
     off = v.get("touches", np.zeros(0))
     for i in np.flatnonzero(off > OFF):
         raise ValueError(
-            f"ContactFrame({frames.names(system)[i]!r}): its normal and tangents, and the axes of a pose, must have length 1"
+            f"ContactFrame({frames.names(system)[i]!r}): its normal and tangents, and the axes of a pose, "
+            "must have length 1"
             f" and be orthogonal: at the start they are off by {off[i]:.1e}"
         )
     for which, before in (("g_N", "super().g_N(t, q)"), ("gamma_F", "super().gamma_F(t, q, u)")):

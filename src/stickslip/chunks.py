@@ -1,4 +1,6 @@
-"""The loop around the loop: a run in pieces, with time between them for the bar, the keyboard and another solver."""
+"""The loop around the loop: a run in pieces, with time between them for the bar,
+the keyboard and another solver.
+"""
 
 import math
 import sys
@@ -21,7 +23,8 @@ from .validate import check_start
 SECONDS = 0.5  # that a piece takes
 NONE = np.asarray(0)  # attempts
 MOMENT = 5.0  # seconds within which a second Ctrl-C ends the script
-_sizes: dict[Any, int] = {}  # of pieces, by kind of run: each costs Python a moment, in which other threads wait for it
+# of pieces, by kind of run: each costs Python a moment, in which other threads wait for it
+_sizes: dict[Any, int] = {}
 
 
 class Run(NamedTuple):
@@ -40,7 +43,15 @@ class Run(NamedTuple):
 
     @classmethod
     def of(
-        cls, system: Any, method: Method, controller: Controller, t0: float, q: Any, u: Any, key: str, **more: Any
+        cls,
+        system: Any,
+        method: Method,
+        controller: Controller,
+        t0: float,
+        q: Any,
+        u: Any,
+        key: str,
+        **more: Any,
     ) -> "Run":
         kind = key, type(system), type(method), q.shape, u.shape, type(controller)
         return cls(kind, system, controller, np.asarray(t0), q, u, key, **more)
@@ -72,13 +83,18 @@ def in_pieces(run: Run, method: Method, bar: Meter, check: bool = True) -> tuple
     try:
         while more and not run.over(state) and succeeded(result):
             began = time.perf_counter()
-            state, rows, count, unfinished = loop.piece(dynamics, method, controller, state, np.asarray(size), run.key)
+            state, rows, count, unfinished = loop.piece(
+                dynamics, method, controller, state, np.asarray(size), run.key
+            )
             result, made, more = state.result, int(count), bool(unfinished)
             new = jax.tree.map(lambda a, made=made: np.asarray(a)[:made], rows)
             if run.every > 1:
                 rest = new if rest is None else joined([rest, new])
                 whole = rest.q.shape[0] // run.every * run.every
-                new, rest = (jax.tree.map(lambda a, part=part: a[part], rest) for part in (slice(whole), slice(whole, None)))
+                new, rest = (
+                    jax.tree.map(lambda a, part=part: a[part], rest)
+                    for part in (slice(whole), slice(whole, None))
+                )
                 new = thinned(new, run.every, np)
             pieces.append(new)
             bar.update(controller.progress(state))
@@ -93,7 +109,10 @@ def in_pieces(run: Run, method: Method, bar: Meter, check: bool = True) -> tuple
         if not pieces or _twice():
             raise  # nothing to keep, or somebody means it
         result = RESULTS.interrupted
-        print(f"stickslip: interrupted at t = {controller.time(state):.6g}, the solution is partial", file=sys.stderr)
+        print(
+            f"stickslip: interrupted at t = {controller.time(state):.6g}, the solution is partial",
+            file=sys.stderr,
+        )
     if not pieces:
         rows = loop.piece(dynamics, method, controller, state, NONE, run.key)[1]
         pieces = [jax.tree.map(lambda a: np.asarray(a)[:0], rows)]
@@ -107,7 +126,9 @@ def joined(rows: list[Any]) -> Any:
 
 
 def _twice() -> bool:
-    """Whether the keyboard interrupted a run a moment ago already: then the script is to end, not only its next run."""
+    """Whether the keyboard interrupted a run a moment ago already:
+    then the script is to end, not only its next run.
+    """
     global _interrupted
     before, _interrupted = _interrupted, time.monotonic()
     return _interrupted - before < MOMENT

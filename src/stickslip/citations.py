@@ -24,7 +24,9 @@ ENTRIES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "breuling2024rattle": ("article", {
         "author": "Breuling, Jonas and Capobianco, Giuseppe and Eugster, Simon R. and Leine, Remco I.",
-        "title": "A nonsmooth {RATTLE} algorithm for mechanical systems with frictional unilateral constraints",
+        "title": (
+            "A nonsmooth {RATTLE} algorithm for mechanical systems with frictional unilateral constraints"
+        ),
         "journal": "Nonlinear Analysis: Hybrid Systems",
         "volume": "52",
         "pages": "101469",
@@ -98,7 +100,10 @@ ENTRIES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "ostermann1993": ("article", {
         "author": "Ostermann, A.",
-        "title": "A class of half-explicit {Runge}--{Kutta} methods for differential-algebraic systems of index 3",
+        "title": (
+            "A class of half-explicit {Runge}--{Kutta} methods for differential-algebraic systems of index "
+            "3"
+        ),
         "journal": "Applied Numerical Mathematics",
         "volume": "13",
         "pages": "165--179",
@@ -136,7 +141,9 @@ SOURCES: dict[str, tuple[str, ...]] = {
 
 
 def citation(method: Any) -> str:
-    """BibTeX of what to cite for a method (an object, a class, or a name such as "rattle"), and of stickslip."""
+    """BibTeX of what to cite for a method (an object, a class,
+    or a name such as "rattle"), and of stickslip.
+    """
     if isinstance(method, str):
         method = by_name(method)
     elif not (isinstance(method, Method) or (isinstance(method, type) and issubclass(method, Method))):
@@ -150,7 +157,9 @@ def _keys(method: Any) -> list[str]:
     cls = method if isinstance(method, type) else type(method)
     sources = next((SOURCES[c.__name__] for c in cls.__mro__ if c.__name__ in SOURCES), None)
     if sources is None:
-        raise ValueError(f"{cls.__name__} is not a method of stickslip: what to cite for it, only its author knows")
+        raise ValueError(
+            f"{cls.__name__} is not a method of stickslip: what to cite for it, only its author knows"
+        )
     if issubclass(cls, Extrapolation):
         sources = (*sources, *_keys(MoreauMidpoint if method is cls else method.base))
     return list(dict.fromkeys(sources))

@@ -44,7 +44,9 @@ def fail(message: str) -> typer.Exit:
 
 @app.callback()
 def main(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it and leave")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print it and leave")
+    ] = False,
 ) -> None:
     """Mechanical systems with impacts and set-valued friction."""
 
@@ -89,9 +91,13 @@ def summary(sol: "Solution", title: str) -> None:
         parts = [f"{name} {k}" for name, k in zip(names, sol.stats.mode_failures, strict=True) if k]
         more = "" if len(parts) <= 6 else f" and {len(parts) - 6} more"
         plural = "step" if printed == 1 else "steps"
-        console.print(f"  friction as printed in {printed} {plural}: {', '.join(parts[:6])}{more}", highlight=False)
+        console.print(
+            f"  friction as printed in {printed} {plural}: {', '.join(parts[:6])}{more}", highlight=False
+        )
     if sol.events is not None:
-        text = f"  steps of {sol.dt[sol.dt > 0].min():.1e} to {sol.dt.max():.1e}, {sol.stats.attempts} attempts"
+        text = (
+            f"  steps of {sol.dt[sol.dt > 0].min():.1e} to {sol.dt.max():.1e}, {sol.stats.attempts} attempts"
+        )
         counts = Counter(sol.events.kind)
         happened = ", ".join(f"{n} {kind}" for kind, n in counts.items()) or "no events"
         console.print(f"{text}; {happened}", highlight=False)
@@ -109,7 +115,9 @@ def summary(sol: "Solution", title: str) -> None:
 
 
 def check_files(plot: Path | None, html: Path | None, save: Path | None) -> None:
-    """Before the run: a name that cannot be written, or a package that is not there, is no reason to wait for it."""
+    """Before the run: a name that cannot be written, or a package that is not there,
+    is no reason to wait for it.
+    """
     asked = "stickslip run"
     needed: dict[str, str] = {}
     for option, file, suffixes, packages in (
@@ -129,14 +137,22 @@ def check_files(plot: Path | None, html: Path | None, save: Path | None) -> None
 def run(
     name: Annotated[str, typer.Argument(help="a benchmark, see `stickslip list`")],
     case: Annotated[int, typer.Option(help="which case of it")] = 1,
-    method: Annotated[str | None, typer.Option(help="a method, see `stickslip list`; default: the benchmark's")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="a method, see `stickslip list`; default: the benchmark's")
+    ] = None,
     dt: Annotated[float | None, typer.Option(help="step size; default: the benchmark's")] = None,
     t1: Annotated[float | None, typer.Option(help="end time; default: the benchmark's")] = None,
-    rtol: Annotated[float | None, typer.Option(help="relative tolerance: events are located, steps follow")] = None,
+    rtol: Annotated[
+        float | None, typer.Option(help="relative tolerance: events are located, steps follow")
+    ] = None,
     atol: Annotated[float | None, typer.Option(help="absolute tolerance; default: rtol/100")] = None,
     plot: Annotated[Path | None, typer.Option(help="write a picture here")] = None,
-    html: Annotated[Path | None, typer.Option(help="write a page to play, pause and scrub here (.html)")] = None,
-    save: Annotated[Path | None, typer.Option(help="write the run here: .nc (netCDF, see `ss.load`) or .npz")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="write a page to play, pause and scrub here (.html)")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="write the run here: .nc (netCDF, see `ss.load`) or .npz")
+    ] = None,
 ) -> None:
     """Run a benchmark and say how it went."""
     from . import benchmarks
@@ -163,7 +179,9 @@ def run(
         Console(stderr=True).print(f"interrupted at t = {sol.t[-1]:g}: nothing is written", highlight=False)
         raise typer.Exit(130)
     stages = getattr(sol.method, "stages", None)
-    title = f"{name}, case {case}, {type(sol.method).__name__}" + (f"({stages})" if tolerances and stages else "")
+    title = f"{name}, case {case}, {type(sol.method).__name__}" + (
+        f"({stages})" if tolerances and stages else ""
+    )
     summary(sol, title)
     for option, file, write in (
         ("--plot", plot, lambda file: sol.plot(file, title=title)),
@@ -198,7 +216,9 @@ def convergence(
     try:
         counts = [int(n) for n in steps.split(",")]
     except ValueError:
-        raise fail(f"--steps {steps}: numbers of steps with commas between are needed, such as 16,32,64") from None
+        raise fail(
+            f"--steps {steps}: numbers of steps with commas between are needed, such as 16,32,64"
+        ) from None
     try:
         b = benchmarks.load(name, case)
         end = b.t1 if t1 is None else t1
@@ -223,7 +243,10 @@ def survey(
     workers: Annotated[int, typer.Option(help="processes")] = 2,
     out: Annotated[Path, typer.Option(help="write the tables here (Markdown)")] = Path("build/benchmarks.md"),
 ) -> None:
-    """Every method on every benchmark: works, gap, energy, iterations, time. Takes a quarter of an hour to compile."""
+    """Every method on every benchmark: works, gap, energy, iterations, time.
+
+    Takes a quarter of an hour to compile.
+    """
     from . import benchmarks
     from . import survey as tables
     from .methods import REGISTRY, by_name
@@ -251,12 +274,19 @@ def survey(
 @app.command()
 def reproduce(
     papers: Annotated[list[str] | None, typer.Argument(help="S0, S1, S2, S3, S4; default: all")] = None,
-    figure: Annotated[str | None, typer.Option(help="one figure or table only, as the paper numbers it: 7.12")] = None,
+    figure: Annotated[
+        str | None, typer.Option(help="one figure or table only, as the paper numbers it: 7.12")
+    ] = None,
     out: Annotated[Path, typer.Option(help="where the page goes")] = Path("build/reproduce"),
-    quick: Annotated[bool, typer.Option("--quick", help="leave out what takes long, fewer steps elsewhere")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="leave out what takes long, fewer steps elsewhere")
+    ] = False,
     workers: Annotated[int, typer.Option(help="processes", min=1)] = 2,
 ) -> None:
-    """Make the figures and tables of the five papers again, judge each, and write a page. Exit code 0: all hold."""
+    """Make the figures and tables of the five papers again, judge each, and write a page.
+
+    Exit code 0: all hold.
+    """
     from .reproduce import reproduce as make
 
     try:

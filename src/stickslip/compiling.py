@@ -1,11 +1,11 @@
 """How the programs of a run are compiled.
 
-XLA's CPU backend optimises at level 3 unless told otherwise. At level 1 the programs of a time step, which are long and
-straight, compile up to a third faster and run about as fast. Its newer emitters of fused loops take another fifth of the
-time for loops that, here, have a handful of passes: the older ones serve. To move out of loops what stays the same in them
-takes a tenth of the time once more where loops lie in loops, as with located events, which are as fast without it; a fixed
-step can be slower by a fifth. Whoever sets one of these in XLA_FLAGS has it: so `benchmarks/compile.py` and
-`benchmarks/speed.py` can compare.
+XLA's CPU backend optimises at level 3 unless told otherwise. At level 1 the programs of a time step, which
+are long and straight, compile up to a third faster and run about as fast. Its newer emitters of fused loops
+take another fifth of the time for loops that, here, have a handful of passes: the older ones serve. To move
+out of loops what stays the same in them takes a tenth of the time once more where loops lie in loops, as with
+located events, which are as fast without it; a fixed step can be slower by a fifth. Whoever sets one of these
+in XLA_FLAGS has it: so `benchmarks/compile.py` and `benchmarks/speed.py` can compare.
 """
 
 import contextlib
@@ -42,8 +42,14 @@ def _options(level: int | None, nested: bool) -> dict[str, Any]:
 @functools.cache
 def _less() -> dict[str, Any]:
     """What XLA is not to do, where this version of it lets one choose."""
-    wanted = {option: value for option, value in _LESS.items() if option not in os.environ.get("XLA_FLAGS", "")}
-    return wanted if _known_to_xla(wanted) else {o: value for o, value in wanted.items() if _known_to_xla({o: value})}
+    wanted = {
+        option: value for option, value in _LESS.items() if option not in os.environ.get("XLA_FLAGS", "")
+    }
+    return (
+        wanted
+        if _known_to_xla(wanted)
+        else {o: value for o, value in wanted.items() if _known_to_xla({o: value})}
+    )
 
 
 def _known_to_xla(options: dict[str, Any]) -> bool:
@@ -55,9 +61,11 @@ def _known_to_xla(options: dict[str, Any]) -> bool:
 
 
 class compiled(Generic[P, T]):
-    """As `equinox.filter_jit`, for functions that are called outside of tracing: JAX takes options nowhere else.
+    """As `equinox.filter_jit`, for functions that are called outside of tracing:
+    JAX takes options nowhere else.
 
-    Programs come from the disk where an earlier process has left them (`stored.py`). ``nested``: they have loops in loops.
+    Programs come from the disk where an earlier process has left them (`stored.py`). ``nested``: they have
+    loops in loops.
     """
 
     def __init__(self, f: Callable[P, T], nested: bool = False) -> None:
@@ -87,7 +95,8 @@ class compiled(Generic[P, T]):
         for x in leaves:
             if isinstance(x, _ARRAYS):
                 arrays.append(x)
-                kinds.append((x.shape, x.dtype, getattr(x, "weak_type", False)))  # the same for zeros that stand for it
+                # the same for zeros that stand for it
+                kinds.append((x.shape, x.dtype, getattr(x, "weak_type", False)))
                 statics.append(None)
             else:
                 statics.append(x)
@@ -102,8 +111,8 @@ class compiled(Generic[P, T]):
 class traced_whole(Generic[P, T]):
     """As `equinox.filter_jit`, for a run that is one program because it is batched or differentiated.
 
-    JAX takes options where that program is not part of another: not within jit, nor where JAX keeps what `grad` needs. Large
-    batches run for long, and XLA optimises them as it thinks best.
+    JAX takes options where that program is not part of another: not within jit, nor where JAX keeps what
+    `grad` needs. Large batches run for long, and XLA optimises them as it thinks best.
     """
 
     def __init__(self, f: Callable[P, T], nested: bool = False) -> None:
@@ -120,7 +129,9 @@ class traced_whole(Generic[P, T]):
 
 
 def _with_rates(f: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """f of a tuple, compiled with these options; its forward derivative too, without a look at f alone before."""
+    """f of a tuple, compiled with these options; its forward derivative too,
+    without a look at f alone before.
+    """
     jit: Any = functools.partial(eqx.filter_jit, compiler_options=options)  # which JAX gets
     alone = jit(lambda args: f(*args))
     moving = jit(lambda args, rates: eqx.filter_jvp(lambda args: f(*args), (args,), (rates,)))
@@ -185,9 +196,13 @@ _ARRAYS = (jax.Array, np.ndarray, np.generic)
 class _Program:
     """For arguments of one kind: found on disk, or compiled when it is needed."""
 
-    def __init__(self, f: Callable[..., Any], structure: Any, statics: Any, kinds: Any, options: dict[str, Any]) -> None:
+    def __init__(
+        self, f: Callable[..., Any], structure: Any, statics: Any, kinds: Any, options: dict[str, Any]
+    ) -> None:
         self._f, self._structure, self._statics, self._options = f, structure, statics, options
-        self._name = stored.name_of(f"{f.__module__}.{f.__qualname__}", self._options, structure, statics, kinds)
+        self._name = stored.name_of(
+            f"{f.__module__}.{f.__qualname__}", self._options, structure, statics, kinds
+        )
         found: tuple[Any, Any] = stored.load(self._name) or (None, None)
         self._executable, self._skeleton = found
         self._places: tuple[list[Any], Any] | None = None  # of the skeleton
@@ -247,12 +262,16 @@ class _Program:
         if self._places is None:
             self._places = jax.tree.flatten(self._skeleton)
         leaves, structure = self._places
-        return jax.tree.unflatten(structure, [out[x.number] if isinstance(x, stored.Slot) else x for x in leaves])
+        return jax.tree.unflatten(
+            structure, [out[x.number] if isinstance(x, stored.Slot) else x for x in leaves]
+        )
 
 
 @contextlib.contextmanager
 def collecting_later() -> Iterator[None]:
-    """Tracing makes objects by the million, nearly all of which stay: to look for garbage among them takes a tenth of it."""
+    """Tracing makes objects by the million, nearly all of which stay:
+    to look for garbage among them takes a tenth of it.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -274,7 +293,9 @@ class Ahead:
     _seen: ClassVar[set[Any]] = set()
 
     def __init__(self, what: Any, first: Callable[[], Any], second: Callable[[Any], Any]) -> None:
-        """``second`` is called with zeros of the shapes that ``first`` gives, if it does, once for every ``what``."""
+        """``second`` is called with zeros of the shapes that ``first`` gives, if it does,
+        once for every ``what``.
+        """
         self._work: Future[Any] | None = None
         if what in self._seen:
             return

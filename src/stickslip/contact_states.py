@@ -21,7 +21,9 @@ def modes_by_state(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]
 
 
 def rests_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
-    """The same where gaps drift: contacts at rest, and balls that did not need all of their reservoir in the step."""
+    """The same where gaps drift: contacts at rest,
+    and balls that did not need all of their reservoir in the step.
+    """
     dynamics = Dynamics.of(system, t, q, u)
     laws = dynamics.laws
     P = dynamics.rows_of_percussions(P_N, P_F, dt)
@@ -41,8 +43,13 @@ def codes(laws: Any, closed: Any, stick: Any) -> Any:
     xp = np if isinstance(closed, np.ndarray) else jnp
     columns, first = [], 0
     for i, law in enumerate(laws):
-        kinds = [(friction, len(friction.balls())) for friction in (law.friction if isinstance(law, Contact) else (law,))]
-        slides = np.concatenate([[not isinstance(f, Rolling | Pivoting)] * n for f, n in kinds] or [[]]).astype(bool)
+        kinds = [
+            (friction, len(friction.balls()))
+            for friction in (law.friction if isinstance(law, Contact) else (law,))
+        ]
+        slides = np.concatenate(
+            [[not isinstance(f, Rolling | Pivoting)] * n for f, n in kinds] or [[]]
+        ).astype(bool)
         balls = first + np.flatnonzero(slides if slides.any() else ~slides)
         first += len(slides)
         sticks = xp.all(stick[..., balls], axis=-1) if balls.size else False

@@ -1,4 +1,6 @@
-"""A user's functions, called once at the door: what is wrong with one is said in a sentence, with its name and its line."""
+"""A user's functions, called once at the door:
+what is wrong with one is said in a sentence, with its name and its line.
+"""
 
 import contextlib
 import inspect
@@ -60,14 +62,21 @@ def _as_numbers(name: str, out: Any) -> Any:
     if out is None:
         raise _Unreadable(f"{name} returns None: its `return` is missing")
     leaves = jax.tree.leaves(out)
-    if isinstance(out, dict | str | set) or callable(out) or any(isinstance(x, str) or callable(x) for x in leaves):
-        raise _Unreadable(f"{name} returns {out!r}: it must return an array of numbers, such as jnp.array([...])")
+    if (
+        isinstance(out, dict | str | set)
+        or callable(out)
+        or any(isinstance(x, str) or callable(x) for x in leaves)
+    ):
+        raise _Unreadable(
+            f"{name} returns {out!r}: it must return an array of numbers, such as jnp.array([...])"
+        )
     try:
         array = jnp.asarray(out)
     except (TypeError, ValueError):
         shapes = [np.shape(x) for x in out] if isinstance(out, tuple | list) else type(out).__name__
         raise _Unreadable(
-            f"{name} returns entries of shapes {shapes}, which make no array: numbers go into jnp.array([...]), arrays into"
+            f"{name} returns entries of shapes {shapes}, which make no array: numbers go into "
+            "jnp.array([...]), arrays into"
             " jnp.concatenate([...])"
         ) from None
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
@@ -83,11 +92,15 @@ def _check_signature(name: str, f: Any, arguments: str, args: tuple[Any, ...]) -
     try:
         signature.bind(*args)
     except TypeError:
-        raise TypeError(f"{name}{signature} is called as {name}({arguments}): it must take these arguments") from None
+        raise TypeError(
+            f"{name}{signature} is called as {name}({arguments}): it must take these arguments"
+        ) from None
 
 
 def _users_line(error: BaseException) -> tuple[str, str, bool]:
-    """The last line of the user's own, as "file.py, line 7" and its text, and whether the error was raised in it."""
+    """The last line of the user's own, as "file.py, line 7" and its text,
+    and whether the error was raised in it.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     for i, frame in reversed(list(enumerate(frames))):
         theirs = not frame.filename.startswith(_LIBRARIES)
@@ -98,7 +111,9 @@ def _users_line(error: BaseException) -> tuple[str, str, bool]:
 
 
 def _explained(name: str, error: Exception) -> str | None:
-    """One sentence about what JAX could not do with a user's line; None where Python's own words are clear."""
+    """One sentence about what JAX could not do with a user's line;
+    None where Python's own words are clear.
+    """
     where, text, own = _users_line(error)
     remedy = _remedy(error, text)
     if remedy is None:
@@ -151,26 +166,36 @@ def _decision(text: str) -> str:
 
 
 _REMEDIES: dict[Any, Any] = {  # by class, or by words of the message; the first that fits
-    FrozenInstanceError: "changes a field of the system: fields are fixed once it is made, what changes belongs to q and u",
+    FrozenInstanceError: (
+        "changes a field of the system: fields are fixed once it is made, what changes belongs to q and u"
+    ),
     jax.errors.TracerBoolConversionError: lambda text: f"decides by a number {_LATER}: {_decision(text)}",
     jax.errors.NonConcreteBooleanIndexError: (
         f"picks entries by a condition {_LATER}: keep all and write jnp.where(condition, a, b)"
     ),
     jax.errors.TracerIntegerConversionError: (
-        f"counts or indexes by a number {_LATER}: index a jnp.array instead of a list, or write jnp.where(...)"
+        f"counts or indexes by a number {_LATER}: index a jnp.array instead of a list, or write "
+        "jnp.where(...)"
     ),
     jax.errors.TracerArrayConversionError: lambda text: (
         f"calls NumPy with a number {_LATER}: {_numpy(text) or 'use jax.numpy (jnp) throughout'}"
     ),
     jax.errors.ConcretizationTypeError: _number,
     "__format__": _number,
-    jax.errors.UnexpectedTracerError: "uses a value that an earlier call has stored: compute it anew from t, q and u",
-    "scalar index": f"counts by a number {_LATER}: give range(...) a whole number that is no parameter and no state",
-    "immutable": ("assigns to an entry of an array: write x = x.at[i].set(value), or jnp.array([...]) of the entries"),
+    jax.errors.UnexpectedTracerError: (
+        "uses a value that an earlier call has stored: compute it anew from t, q and u"
+    ),
+    "scalar index": (
+        f"counts by a number {_LATER}: give range(...) a whole number that is no parameter and no state"
+    ),
+    "immutable": (
+        "assigns to an entry of an array: write x = x.at[i].set(value), or jnp.array([...]) of the entries"
+    ),
 }
 
 
-# -- entries that are not there ------------------------------------------------------------------------------------
+# -- entries that are not there
+# ------------------------------------------------------------------------------------
 def _check_indices(name: str, jaxpr: Any) -> None:
     """JAX reads the last entry where an index is too large, and says nothing."""
     known: dict[Any, int] = {}
@@ -190,7 +215,8 @@ def _check_indices(name: str, jaxpr: Any) -> None:
             for axis, (start, size, length) in enumerate(zip(constant[1:], sizes, shape, strict=True)):
                 if start is not None and not 0 <= int(start) <= length - size:
                     raise IndexError(
-                        f"{name}{_source(equation)} reads entry {int(start)} of axis {axis} of an array of shape {shape}:"
+                        f"{name}{_source(equation)} reads entry {int(start)} of axis {axis} of an array of "
+                        f"shape {shape}:"
                         " entries are counted from 0"
                     )
 

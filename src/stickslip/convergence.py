@@ -77,9 +77,10 @@ def convergence(
 ) -> Convergence:
     """Errors of each method at each step size against one fine run.
 
-    The fine run is made by ``reference`` (three-stage Radau IIA unless said otherwise) with a step ``refine`` times smaller
-    than the smallest one, or is given as a `Solution`. All steps must divide t1 - t0 evenly, and be multiples of the finest.
-    All methods are run with Newton's ``tolerance``, as tight as S3's: an order is not to be read off a solver's error.
+    The fine run is made by ``reference`` (three-stage Radau IIA unless said otherwise) with a step ``refine``
+    times smaller than the smallest one, or is given as a `Solution`. All steps must divide t1 - t0 evenly,
+    and be multiples of the finest. All methods are run with Newton's ``tolerance``, as tight as S3's: an
+    order is not to be read off a solver's error.
     """
     if isinstance(problem, Benchmark):
         system = problem.system
@@ -102,13 +103,20 @@ def convergence(
         fine = reference
     else:
         method = RadauIIA(stages=3) if reference is None else reference
-        fine = simulate(system, with_solver(method, tight), q0, u0, t0=t0, t1=t1, dt=(t1 - t0) / (refine * max(steps)))
+        fine = simulate(
+            system, with_solver(method, tight), q0, u0, t0=t0, t1=t1, dt=(t1 - t0) / (refine * max(steps))
+        )
     n_fine = len(fine.t) - 1
     for dt, n in zip(dts, steps, strict=True):
         if n_fine % n:
-            raise ValueError(f"dt = {dt} makes {n} steps, which do not divide the {n_fine} steps of the fine run")
+            raise ValueError(
+                f"dt = {dt} makes {n} steps, which do not divide the {n_fine} steps of the fine run"
+            )
     errors: dict[str, dict[str, np.ndarray]] = {}
     for name, method in methods.items():
-        runs = [simulate(system, with_solver(method, tight), q0, u0, t0=t0, t1=t1, dt=(t1 - t0) / n) for n in steps]
+        runs = [
+            simulate(system, with_solver(method, tight), q0, u0, t0=t0, t1=t1, dt=(t1 - t0) / n)
+            for n in steps
+        ]
         errors[name] = {x: np.array([l1_error(run, fine, x) for run in runs]) for x in ("q", "u")}
     return Convergence(dts, errors)

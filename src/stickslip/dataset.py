@@ -58,11 +58,15 @@ VARIABLES = {
     "Lambda_N": _Variable(("t", "contact"), f"normal impulses {_STEP}", "N s"),
     "Lambda_F": _Variable(("t", "friction"), f"friction impulses {_STEP}"),
     "order": _Variable(("t",), "order of the step that ends at t", "1"),
-    "modes": _Variable(("t", "law"), "whether the law is a constraint at t: contacts closed, friction sticking"),
+    "modes": _Variable(
+        ("t", "law"), "whether the law is a constraint at t: contacts closed, friction sticking"
+    ),
     "newton_iterations": _Variable(("step", "solve"), "Newton iterations", "1"),
     "fixed_point_iterations": _Variable(("step", "solve"), "fixed-point iterations", "1"),
     "residual": _Variable(("step", "solve"), "residual of the solve", "1"),
-    "mode_failed": _Variable(("step", "interaction"), "whether friction was as printed though contact persisted"),
+    "mode_failed": _Variable(
+        ("step", "interaction"), "whether friction was as printed though contact persisted"
+    ),
     "attempts": _Variable((), "steps that were computed", "1"),
     "steps": _Variable((), "steps that were kept", "1"),
     "smallest_gap": _Variable((), "smallest gap of an open contact, between rows too", "m"),
@@ -72,7 +76,9 @@ VARIABLES = {
     "u_dot_quarter": _Variable(("t", "velocity"), "accelerations a quarter through the step that ends at t"),
     "event_t": _Variable(("event",), "times of events", "s"),
     "event_code": _Variable(("event",), f"what happened: {_CODES}"),
-    "event_source": _Variable(("event",), "where: index in the laws, then in the user's functions; -1: nowhere"),
+    "event_source": _Variable(
+        ("event",), "where: index in the laws, then in the user's functions; -1: nowhere"
+    ),
     "state": _Variable(("t", "interaction"), f"what the law does at t: {_STATES}"),
     "dt": _Variable(("t",), "the step that ends at t", "s"),
     "g_N": _Variable(("t", "contact"), "gaps", "m"),
@@ -101,7 +107,9 @@ def to_xarray(sol: Solution) -> "Dataset":
 def values_of(sol: Solution) -> dict[str, Any]:
     """By name, everything that is there."""
     if is_traced(sol):
-        raise TypeError("inside jit, vmap or a derivative there are no numbers yet: return the solution first")
+        raise TypeError(
+            "inside jit, vmap or a derivative there are no numbers yet: return the solution first"
+        )
     own = {name: getattr(sol, name) for name in VARIABLES if name not in (*STATISTICS, *DERIVED, *EVENTS)}
     if sol.events is not None:
         own |= {name: getattr(sol.events, name.removeprefix("event_")) for name in EVENTS}
@@ -169,7 +177,9 @@ def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
     """By dimension."""
     system, n_N = sol.system, sol.P_N.shape[1]
     if isinstance(system, RecordedSystem):
-        return {dim: tuple(Label(*label) for label in named) for dim, named in json.loads(system.labels).items()}
+        return {
+            dim: tuple(Label(*label) for label in named) for dim, named in json.loads(system.labels).items()
+        }
     known = Labels.of(system, sol.q.shape[1], sol.u.shape[1], n_N)
     labels = {"coordinate": known.coordinates, "velocity": known.velocities, "contact": known.contacts}
     if sol.events is not None:
@@ -181,12 +191,17 @@ def all_labels(sol: Solution) -> dict[str, tuple[Label, ...]]:
         labels["axis"], labels["quaternion"] = (tuple(map(Label, letters)) for letters in ("xyz", "wxyz"))
     if sol.modes is not None:
         reservoirs = range(sol.modes.shape[1] - n_N)
-        labels["law"] = (*(Label(c.name) for c in known.contacts), *(Label(f"friction {i}") for i in reservoirs))
+        labels["law"] = (
+            *(Label(c.name) for c in known.contacts),
+            *(Label(f"friction {i}") for i in reservoirs),
+        )
     return labels
 
 
 def interactions(system: System, contacts: tuple[Label, ...]) -> list[str]:
-    """What the laws of a system are called: contacts, then friction elements, which ``system.contacts`` may name as well."""
+    """What the laws of a system are called: contacts, then friction elements,
+    which ``system.contacts`` may name as well.
+    """
     with unchecked():
         laws = system.laws
     if len(system.contacts) == len(laws):
@@ -207,7 +222,10 @@ def _friction_labels(system: System, contacts: tuple[Label, ...]) -> Iterator[La
 
 
 def _components(law: FrictionLaw | FrictionElement) -> list[tuple[str, str]]:
-    """Kind and unit of the percussions of a law. What an element of constant size resists, only its system knows."""
+    """Kind and unit of the percussions of a law.
+
+    What an element of constant size resists, only its system knows.
+    """
     size = sum(len(ball.scales) for ball in law.balls())
     if isinstance(law, CoulombContensou):
         return [("sliding", "N s"), ("sliding", "N s"), ("pivoting", "N m s")]

@@ -1,4 +1,6 @@
-"""`stickslip demo`: three benchmarks and a woodpecker, each with its picture as soon as it is there, and a page to play."""
+"""`stickslip demo`: three benchmarks and a woodpecker,
+each with its picture as soon as it is there, and a page to play.
+"""
 
 import time
 from pathlib import Path
@@ -87,10 +89,14 @@ def run(out: Path, console: "Console") -> None:
         say(f"wrote {out / f'{name}.png'}")
     b = benchmarks.load("woodpecker")
     with console.status("woodpecker with located events"):
-        sol = simulate(b.system, RadauIIA(stages=3), b.q0, b.u0, t1=b.t1, rtol=1e-8, atol=1e-8, progress=False)
+        sol = simulate(
+            b.system, RadauIIA(stages=3), b.q0, b.u0, t1=b.t1, rtol=1e-8, atol=1e-8, progress=False
+        )
     assert sol.events is not None
     kinds = ", ".join(f"{len(sol.events.of(kind))} {kind}" for kind in dict.fromkeys(sol.events.kind))
-    say(f"woodpecker, rtol = 1e-8: {sol.stats.steps} steps between {len(sol.events)} located events ({kinds})")
+    say(
+        f"woodpecker, rtol = 1e-8: {sol.stats.steps} steps between {len(sol.events)} located events ({kinds})"
+    )
     sol.plot(out / "woodpecker.png")
     sol.animate(out / "woodpecker.html", title="The woodpecker pecks down its pole")
     say(f"wrote {out / 'woodpecker.png'}")

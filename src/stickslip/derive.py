@@ -5,8 +5,8 @@ Rows lie as `rows` says; friction rows are scaled as their balls want them
 
     gamma(t, q, u) = W(t, q)^T u + chi(t, q),      gamma_dot = W^T u_dot + zeta(t, q, u).
 
-What does not change along a run is found out once, from the traced program, and computed once: a constant mass
-matrix is inverted before the first step.
+What does not change along a run is found out once, from the traced program, and computed once: a constant
+mass matrix is inverted before the first step.
 """
 
 import dataclasses
@@ -30,7 +30,9 @@ from .trees import held
 
 
 def depends(f: Callable, *args: Any) -> tuple[bool, ...]:
-    """Whether f's value can depend on each (array) argument, judged from its traced program; errs towards yes."""
+    """Whether f's value can depend on each (array) argument,
+    judged from its traced program; errs towards yes.
+    """
     jaxpr = jax.make_jaxpr(f)(*args).jaxpr
 
     def reached(start: Any) -> bool:
@@ -108,12 +110,15 @@ class Near(NamedTuple):
     velocity: Float[Array, " n_y"]
 
     @classmethod
-    def of(cls, dynamics: "Dynamics", q: Array, u: Array, at: Directions, k: Array, terms: Array, P: Any, dt: Any) -> "Near":
-        """Beside what the rows are the sum of, with the percussions P of a step that ended here; and beside the mechanism.
+    def of(
+        cls, dynamics: "Dynamics", q: Array, u: Array, at: Directions, k: Array, terms: Array, P: Any, dt: Any
+    ) -> "Near":
+        """Beside what the rows are the sum of, with the percussions P of a step that ended here;
+        and beside the mechanism.
 
         ``k`` is M^-1 h, and gaps are the sum of ``terms``.
-        Its size is that of its coordinates, its speed that of falling so far, and what forces gave it in the step: in the
-        energy norm.
+        Its size is that of its coordinates, its speed that of falling so far, and what forces gave it in the
+        step: in the energy norm.
         """
         size = jnp.max(jnp.abs(q) / jnp.where(dynamics.reach > 0.0, dynamics.reach, jnp.inf), initial=0.0)
         force = dynamics.energy_norm(k)
@@ -168,7 +173,8 @@ class Dynamics(eqx.Module):
     identity: bool = eqx.field(static=True)  # whether q_dot = u
     flat: bool = eqx.field(static=True)  # whether q_dot = B u + beta with constant B and beta
     moving: bool = eqx.field(static=True)  # whether gaps change while u = 0
-    captured: str = eqx.field(static=True)  # what the system's functions captured: another value, another program
+    # what the system's functions captured: another value, another program
+    captured: str = eqx.field(static=True)
 
     @classmethod
     def of(cls, system: System, t: Any, q: Array, u: Array) -> "Dynamics":
@@ -190,7 +196,10 @@ class Dynamics(eqx.Module):
             q.shape[0],
             u.shape[0],
             Layout(
-                jax.eval_shape(system.g, t, q).shape[0], jax.eval_shape(system.gamma, t, q, u).shape[0], laws.n_N, laws.n_F
+                jax.eval_shape(system.g, t, q).shape[0],
+                jax.eval_shape(system.gamma, t, q, u).shape[0],
+                laws.n_N,
+                laws.n_F,
             ),
             h_of_u,
             h_of_q or not constant_mass,
@@ -239,7 +248,8 @@ class Dynamics(eqx.Module):
         """About sqrt(u^T M u), at least."""
         return jnp.max(jnp.abs(u) / self.mobility, initial=0.0)
 
-    # -- the system, as arrays ----------------------------------------------------------------------------------
+    # -- the system, as arrays
+    # ----------------------------------------------------------------------------------
     def h(self, t, q, u):
         """Smooth forces, with those in the middle of friction reservoirs."""
         return _force(self.system, self.laws, t, q, u)
@@ -261,7 +271,9 @@ class Dynamics(eqx.Module):
 
     def momentum(self, t, q, u):
         """pi = dT/du of a Lagrangian system, S1 (44); M u of any other."""
-        return self.system.momentum(t, q, u) if isinstance(self.system, LagrangianSystem) else self.M(t, q) @ u
+        return (
+            self.system.momentum(t, q, u) if isinstance(self.system, LagrangianSystem) else self.M(t, q) @ u
+        )
 
     def q_dot(self, t, q, u):
         """S0 (1)."""
@@ -282,7 +294,8 @@ class Dynamics(eqx.Module):
         """Friction velocities in the scale of their balls, S3 (3.31)."""
         return self.laws.scale * jnp.asarray(self.system.gamma_F(t, q, u))
 
-    # -- constraint rows ----------------------------------------------------------------------------------------
+    # -- constraint rows
+    # ----------------------------------------------------------------------------------------
     def gaps(self, t, q):
         """(g, g_N)"""
         return _gaps(self.system, t, q)
@@ -302,7 +315,11 @@ class Dynamics(eqx.Module):
         t = jnp.asarray(t, dtype=float)
         _, along = jax.linearize(self.gaps, t, q)
         W_gaps = columns(lambda q_dot: along(jnp.zeros(()), q_dot), self.B(t, q))
-        chi_gaps = along(jnp.ones(()), self.q_dot(t, q, jnp.zeros(self.nu))) if self.moving else jnp.zeros(len(W_gaps))
+        chi_gaps = (
+            along(jnp.ones(()), self.q_dot(t, q, jnp.zeros(self.nu)))
+            if self.moving
+            else jnp.zeros(len(W_gaps))
+        )
         gamma, along = jax.linearize(lambda u: self.gammas(t, q, u), jnp.zeros(self.nu))
         W_gammas = columns(along, jnp.eye(self.nu))
         return self.rows.merge(W_gaps, W_gammas).T, self.rows.merge(chi_gaps, gamma)

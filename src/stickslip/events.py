@@ -14,7 +14,18 @@ from .stacked import StackedLaws
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-KINDS = ("", "impact", "lift-off", "stick", "slip", "reversal", "accumulation", "force jump", "event", "printed steps")
+KINDS = (
+    "",
+    "impact",
+    "lift-off",
+    "stick",
+    "slip",
+    "reversal",
+    "accumulation",
+    "force jump",
+    "event",
+    "printed steps",
+)
 _, IMPACT, LIFT_OFF, STICK, SLIP, REVERSAL, ACCUMULATION, FORCE_JUMP, EVENT, PRINTED = range(len(KINDS))
 
 
@@ -30,8 +41,9 @@ class Event(NamedTuple):
 class Events(eqx.Module):
     """Columns ``t``, ``kind``, ``contact`` and ``name``, in order of time; iterating gives one `Event` each.
 
-    ``contact`` is the index in the system's laws, -1 where an event belongs to none of them. Inside jit, vmap and
-    derivatives there are as many records as ``max_events``; those that did not happen have t = inf and code 0.
+    ``contact`` is the index in the system's laws, -1 where an event belongs to none of them. Inside jit, vmap
+    and derivatives there are as many records as ``max_events``; those that did not happen have t = inf and
+    code 0.
     """
 
     t: Float[Array, " events"]  # times in s
@@ -84,11 +96,15 @@ class Events(eqx.Module):
 
 
 def sources(laws: StackedLaws, users: int) -> np.ndarray:
-    """Where the event functions come from: contacts, balls, the user; and one place for what belongs to none."""
+    """Where the event functions come from: contacts, balls, the user;
+    and one place for what belongs to none.
+    """
     return np.concatenate([np.arange(laws.n_N), laws.law_of, laws.count + np.arange(users), [-1]]).astype(int)
 
 
-def collected(t: Any, code: Any, source: np.ndarray, names: tuple[str, ...], n_laws: int, most: int | None) -> Events:
+def collected(
+    t: Any, code: Any, source: np.ndarray, names: tuple[str, ...], n_laws: int, most: int | None
+) -> Events:
     """From the codes of rows; ``most``: how many there are, inside of tracing."""
     row: Any
     slot: Any

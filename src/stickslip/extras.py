@@ -1,10 +1,14 @@
-"""Packages that simulating does not need. Whoever asks for what does need one, and has it not, is told what to install."""
+"""Packages that simulating does not need.
+
+Whoever asks for what does need one, and has it not, is told what to install.
+"""
 
 import importlib
 from collections.abc import Mapping
 from typing import Any
 
-DISTRIBUTIONS = {"PIL": "pillow", "mujoco": "mujoco-core"}  # where what is imported is installed under another name
+# where what is imported is installed under another name
+DISTRIBUTIONS = {"PIL": "pillow", "mujoco": "mujoco-core"}
 
 
 class MissingExtra(ImportError):
@@ -12,12 +16,16 @@ class MissingExtra(ImportError):
 
 
 def need(package: str, extra: str, what: str) -> Any:
-    """The module ``package``, which ``extra`` brings and ``what`` asks for: ``need("matplotlib", "plots", "sol.plot")``."""
+    """The module ``package``, which ``extra`` brings and ``what`` asks for: ``need("matplotlib",
+    "plots", "sol.plot")``.
+    """
     return need_all({package: extra}, what)[0]
 
 
 def need_all(packages: Mapping[str, str], what: str) -> list[Any]:
-    """Modules by the extras that bring them: one sentence for all that are missing, before any work is done."""
+    """Modules by the extras that bring them: one sentence for all that are missing,
+    before any work is done.
+    """
     modules, missing = [], {}
     for package, extra in packages.items():
         top = package.partition(".")[0]
@@ -30,5 +38,7 @@ def need_all(packages: Mapping[str, str], what: str) -> list[Any]:
     if missing:
         *others, last = missing
         names = f"{', '.join(others)} and {last}" if others else last
-        raise MissingExtra(f'{what} needs {names}: pip install "stickslip[{",".join(dict.fromkeys(missing.values()))}]"')
+        raise MissingExtra(
+            f'{what} needs {names}: pip install "stickslip[{",".join(dict.fromkeys(missing.values()))}]"'
+        )
     return modules

@@ -2,12 +2,13 @@
 
     variables    what `sol.to_xarray()` has, see ``VARIABLES``; arrays are kept bit by bit
     record       bytes of a JSON: result, method, system, labels, shapes of all variables
-    attributes   stickslip_format, a number that grows when older readers would misread a file; sha256 of all else; what
-                 a person wants to know (title, system, method, result, stickslip_version)
+    attributes   stickslip_format, a number that grows when older readers would misread a file; sha256 of all
+                 else; what a person wants to know (title, system, method, result, stickslip_version)
 
-A file is written under another name and takes its own when it is complete and on the disk: whoever opens it finds the old
-file or the new one. Flipped bytes are found in arrays by HDF5's checksums (fletcher32), elsewhere by the digest. Objects
-are recorded by class and fields and rebuilt from classes of this package only: a file cannot make anything else run.
+A file is written under another name and takes its own when it is complete and on the disk: whoever opens it
+finds the old file or the new one. Flipped bytes are found in arrays by HDF5's checksums (fletcher32),
+elsewhere by the digest. Objects are recorded by class and fields and rebuilt from classes of this package
+only: a file cannot make anything else run.
 """
 
 import contextlib
@@ -24,7 +25,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .dataset import DERIVED, EVENTS, STATISTICS, VARIABLES, all_labels, dataset, dims_of, result_name, values_of
+from .dataset import (
+    DERIVED,
+    EVENTS,
+    STATISTICS,
+    VARIABLES,
+    all_labels,
+    dataset,
+    dims_of,
+    result_name,
+    values_of,
+)
 from .events import Events
 from .extras import need_all
 from .methods.base import Method
@@ -51,7 +62,9 @@ def save(sol: Solution, path: str | os.PathLike) -> None:
     """See `Solution.save`."""
     path = Path(path)
     if path.suffix not in (".nc", ".npz"):
-        raise ValueError(f"{path}: the name must end in .nc (netCDF, which ss.load reads) or .npz (arrays for numpy.load)")
+        raise ValueError(
+            f"{path}: the name must end in .nc (netCDF, which ss.load reads) or .npz (arrays for numpy.load)"
+        )
     if path.suffix == ".npz":
         arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values_of(sol).items()}
         with writing(path) as part, part.open("wb") as file:
@@ -65,7 +78,9 @@ def save(sol: Solution, path: str | os.PathLike) -> None:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike) -> Iterator[Path]:
-    """Another name to write under, which becomes ``path`` when it is complete and on the disk; errors name ``path``."""
+    """Another name to write under, which becomes ``path`` when it is complete and on the disk;
+    errors name ``path``.
+    """
     target = Path(path).resolve()
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
@@ -115,7 +130,9 @@ def _with_record(sol: Solution) -> "Dataset":
 
 
 def _encoding(data: "Dataset") -> dict[str, dict[str, Any]]:
-    """Light compression and checksums, where HDF5 can have them: on arrays of numbers with something in them."""
+    """Light compression and checksums, where HDF5 can have them:
+    on arrays of numbers with something in them.
+    """
     filters = {"zlib": True, "complevel": 1, "shuffle": True, "fletcher32": True}
     return {
         str(name): {"_FillValue": None} | (filters if v.ndim and v.size else {})
@@ -147,15 +164,18 @@ def _digest(data: "Dataset") -> str:
 def load(path: str | os.PathLike, system: System | None = None, method: Method | None = None) -> Solution:
     """A solution that `sol.save` wrote.
 
-    Methods and systems of this package come back by themselves. Of a system (or method) of your own class the file holds
-    name and parameters; give it again as ``system``, and it is compared with them. Without it everything computed is there,
-    gaps and energy too, but whatever asks for mechanics is refused. A file that cannot be read raises `ss.FileError`.
+    Methods and systems of this package come back by themselves. Of a system (or method) of your own class the
+    file holds name and parameters; give it again as ``system``, and it is compared with them. Without it
+    everything computed is there, gaps and energy too, but whatever asks for mechanics is refused. A file that
+    cannot be read raises `ss.FileError`.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if path.suffix == ".npz":
-        raise FileError(f"{path} holds arrays only: numpy.load reads it; ss.load reads what sol.save wrote as .nc")
+        raise FileError(
+            f"{path} holds arrays only: numpy.load reads it; ss.load reads what sol.save wrote as .nc"
+        )
     data = _read(path)
     try:
         record = json.loads(data["record"].values.tobytes())
@@ -211,7 +231,10 @@ def _read(path: Path) -> "Dataset":
     if not isinstance(ours, np.integer) or ours < 1:
         raise FileError(f"{path} is damaged: stickslip_format is {ours}")
     if ours > FORMAT:
-        raise FileError(f"{path} has format {ours}, this stickslip reads formats up to {FORMAT}: it needs a newer stickslip")
+        raise FileError(
+            f"{path} has format {ours}, this stickslip reads formats up to {FORMAT}: it needs a newer "
+            "stickslip"
+        )
     try:
         with xr.open_dataset(path, engine="h5netcdf", decode_times=False) as data:
             return data.load()
@@ -231,7 +254,9 @@ def _check(path: Path, data: "Dataset", shapes: dict[str, list[int]], today: dic
         found, dims = data.variables[name], dims_of(today.get(name, name), "u_dot_before" in shapes)
         if list(found.shape) != shape or found.dims != dims:
             have = f"{' x '.join(map(str, found.dims))} = {found.shape}"
-            raise FileError(f"{path} has a wrong shape: {name} is {have}, expected {' x '.join(dims)} = {tuple(shape)}")
+            raise FileError(
+                f"{path} has a wrong shape: {name} is {have}, expected {' x '.join(dims)} = {tuple(shape)}"
+            )
     if _digest(data) != data.attrs.get("sha256"):
         raise FileError(f"{path} is damaged, or was changed: its content does not fit its digest")
 

@@ -50,13 +50,17 @@ def row_of(dynamics: Dynamics, method: Method, out: Step, dt: Any) -> tuple[Row,
         jnp.stack([s.residual for s in out.solves]),
         _by_law(dynamics, out.printed),
         # a force, and an impulse
-        tuple(dynamics.percussions(*x) for x in zip(out.separated, (1.0, 0.0), strict=True)) if method.separates else None,
+        tuple(dynamics.percussions(*x) for x in zip(out.separated, (1.0, 0.0), strict=True))
+        if method.separates
+        else None,
     )
     return row, result, jnp.stack([dynamics.rows.worst(s.rows) for s in out.solves])
 
 
 def thinned(rows: Row, every: int, xp: Any) -> Row:
-    """One row of so many, and one of what is left: the last state of each, with the percussions and the work of all."""
+    """One row of so many, and one of what is left: the last state of each,
+    with the percussions and the work of all.
+    """
     count = rows.q.shape[0]
     starts = np.arange(0, count, every)
     ends, group = np.append(starts[1:], count)[: len(starts)] - 1, np.arange(count) // every
@@ -85,7 +89,9 @@ def empty_row(dynamics: Dynamics, method: Method, q: Array, u: Array) -> Row:
     nothing = jnp.full_like(q, jnp.nan), jnp.full_like(u, jnp.nan)
     percussions = dynamics.percussions(jnp.full(dynamics.n_y, jnp.nan), 0.0)
     separated = (percussions, percussions) if method.separates else None
-    return Row(*nothing, percussions, none, jnp.full(method.n_solves, jnp.nan), _by_law(dynamics, None), separated)
+    return Row(
+        *nothing, percussions, none, jnp.full(method.n_solves, jnp.nan), _by_law(dynamics, None), separated
+    )
 
 
 def _by_law(dynamics: Dynamics, of_balls: Any) -> Array:
@@ -141,7 +147,9 @@ class FixedSteps(Controller):
         after = Carry(c.k + 1, out.q, out.u, out.memory, result, rows, dynamics.holding)
         stay = c._replace(result=result, rows=rows)
         ok = result == RESULTS.successful
-        seen = jax.tree.map(lambda a: jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.inexact) else a, row)
+        seen = jax.tree.map(
+            lambda a: jnp.where(ok, a, jnp.nan) if jnp.issubdtype(a.dtype, jnp.inexact) else a, row
+        )
         return pick(ok, after, stay), ((seen, ok),)
 
     def unfinished(self, state):

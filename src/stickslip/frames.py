@@ -1,14 +1,15 @@
 """Where contacts are: gaps, friction velocities and pictures from one object each.
 
-A contact is a point C of a body, a unit normal n that points at the body from the other side, unit tangents t_i
-across it, and a point O of the other side that C is opposite. With v and omega of the matter at C less those of
-the matter at O,
+A contact is a point C of a body, a unit normal n that points at the body from the other side, unit tangents
+t_i across it, and a point O of the other side that C is opposite. With v and omega of the matter at C less
+those of the matter at O,
 
-    g_N = n . (r_C - r_O),   gamma_F = (t_1 . v, t_2 . v),   pivoting n . omega,   rolling (t_1 . omega, t_2 . omega).
+    g_N = n . (r_C - r_O),   gamma_F = (t_1 . v, t_2 . v),
+    pivoting n . omega,   rolling (t_1 . omega, t_2 . omega).
 
-C may wander over its body, as the lowest point of a rim does, but friction acts on the matter that is there now.
-A pose (r, A) carries the matter of a body along, from its coordinates c in the body's basis to r + A c, and with
-c held fixed
+C may wander over its body, as the lowest point of a rim does, but friction acts on the matter that is there
+now. A pose (r, A) carries the matter of a body along, from its coordinates c in the body's basis to r + A c,
+and with c held fixed
 
     v_C = d/dt (r + A c) = r_dot + A_dot c,     c = A^T (r_C - r),     A_dot A^T = [omega x].
 
@@ -27,7 +28,8 @@ from jaxtyping import Array, Float
 
 from .laws import Contact, CoulombContensou, FrictionLaw, Pivoting, Rolling
 
-# Columns of relative motion at a contact: along the tangents, about the normal, about the tangents, about z in the plane.
+# Columns of relative motion at a contact: along the tangents, about the normal, about the tangents, about z
+# in the plane.
 COLUMNS = 6
 SLIDE_1, SLIDE_2, PIVOT, ROLL_1, ROLL_2, ROLL = range(COLUMNS)
 
@@ -46,19 +48,21 @@ def columns_of(law: FrictionLaw, planar: bool) -> list[int]:
 class ContactFrame(eqx.Module):
     """A contact and where it is, of which gap, friction velocities, names and arrows of a picture follow.
 
-    A system has them as ``touches``, in place of ``g_N``, ``gamma_F``, ``laws`` and ``contacts``. Several alike
-    are one: then ``name`` is a tuple, and ``point`` (others may) has a row for each. Functions are called with
-    (t, q).
+    A system has them as ``touches``, in place of ``g_N``, ``gamma_F``, ``laws`` and ``contacts``. Several
+    alike are one: then ``name`` is a tuple, and ``point`` (others may) has a row for each. Functions are
+    called with (t, q).
     """
 
     name: Any  # what the contact is called, or a tuple of names
     law: Any  # its `ss.Contact`, or one for each name
     point: Any  # C: a function, in space; numbers are a point that is fixed in the body, in its basis
     normal: Any = None  # n: numbers or a function; without: up, along the last axis
-    tangents: Any = None  # rows t_i: likewise; without: of an upward n the other axes, of any in the plane (n_y, -n_x)
+    # rows t_i: likewise; without: of an upward n the other axes, of any in the plane (n_y, -n_x)
+    tangents: Any = None
     gap: Any = None  # g_N: a function; without: n . (C - O)
     opposite: Any = None  # O: numbers or a function; without: the origin
-    body: Any = None  # that C is on: a function, its pose (r, A), or "point": C is matter itself; without: the system's own
+    # that C is on: a function, its pose (r, A), or "point": C is matter itself; without: the system's own
+    body: Any = None
     against: Any = None  # what O is on: a pose, "point", or "rest" as it is without
 
     def __check_init__(self):
@@ -77,7 +81,9 @@ class ContactFrame(eqx.Module):
             given = getattr(self, side)
             if not (given is None or callable(given) or (isinstance(given, str) and given in words)):
                 known = " or ".join(f'"{word}"' for word in words)
-                raise TypeError(f"{of}: {side} must be a pose, a function (t, q) -> (r, A), or {known}, got {given!r}")
+                raise TypeError(
+                    f"{of}: {side} must be a pose, a function (t, q) -> (r, A), or {known}, got {given!r}"
+                )
         if self.body == "point" and not callable(self.point):
             raise TypeError(f'{of}: body="point" needs a function point(t, q), got {self.point!r}')
         if self.against == "point" and not callable(self.opposite):
@@ -155,7 +161,9 @@ def velocities(system: Any, t: Any, q: Array, u: Array, rate: Callable[..., Arra
 
 
 def drawn(system: Any, t: Any, q: Array) -> tuple[Array, Array, Array]:
-    """Points, normals and tangents of all contacts; where one has fewer tangents than another, they end in zeros."""
+    """Points, normals and tangents of all contacts;
+    where one has fewer tangents than another, they end in zeros.
+    """
     points, normals, tangents = [], [], []
     for frame in system.touches:
         here = _Here(frame, system, t, q)
@@ -287,4 +295,6 @@ class _Here(NamedTuple):
             parts.append(omega[None])
         if len(parts) == 1:
             return parts[0]
-        return jnp.concatenate([jnp.broadcast_to(part, (*v.shape[:-1], part.shape[-1])) for part in parts], axis=-1)
+        return jnp.concatenate(
+            [jnp.broadcast_to(part, (*v.shape[:-1], part.shape[-1])) for part in parts], axis=-1
+        )

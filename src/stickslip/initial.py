@@ -33,7 +33,9 @@ def acceleration_level(
     may_stick: Bool[Array, " n_balls"],
     solver: Solver | None = None,
 ) -> Solve:
-    """(u_dot, la) from (3.52), (3.53): Signorini and friction on acceleration level for the contacts in ``closed``."""
+    """(u_dot, la) from (3.52), (3.53): Signorini and friction on acceleration level for the contacts in
+    ``closed``.
+    """
     at, free = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     zeta = dynamics.acceleration_rest(t, q, u)
     problem = acceleration_problem(dynamics, at, free[:, 0], zeta, u, closed, may_stick)
@@ -51,8 +53,8 @@ def acceleration_problem(
 ) -> VelocityProblem:
     """The same as a problem; ``rest``: accelerations of the rows at u_dot = 0.
 
-    A ball that slips has its friction law on velocity level, gamma_F in N_C(-la_F) with gamma_F given; its rows do
-    not move with the acceleration.
+    A ball that slips has its friction law on velocity level, gamma_F in N_C(-la_F) with gamma_F given; its
+    rows do not move with the acceleration.
     """
     laws = dynamics.laws
     layout = StageLayout(dynamics.rows)
@@ -61,11 +63,15 @@ def acceleration_problem(
     moving = at.W.without(slips)
     scales = at._replace(chi=jnp.where(slips, 0.0, zeta)).scales(u_dot_free)
     rho = ProxParameters.of(laws, dynamics.rows, at.G)
-    inclusions = Inclusions(laws, layout, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), scales)
+    inclusions = Inclusions(
+        laws, layout, closed, may_stick, rho, jnp.ones(()), jnp.zeros(dynamics.n_y), scales
+    )
     return VelocityProblem(inclusions, u_dot_free, at.L, moving, zeta, moving.T @ at.L)
 
 
-def contact_state(dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: Any = 0.0) -> tuple[Array, Array]:
+def contact_state(
+    dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: Any = 0.0
+) -> tuple[Array, Array]:
     """B_0 (closed on position and velocity level) and the balls with zero slip velocity (C_0).
 
     Of a start, or of the end of a step with percussions P over dt.
@@ -98,11 +104,15 @@ def _initial_state(system: System, t, q: Array, u: Array, key: str) -> tuple[Ini
     out = acceleration_level(dynamics, t, q, u, closed, may_stick)
     values = start_values(dynamics, t, q, u)
     result = first_failure(unless(start_is_consistent(values), RESULTS.inconsistent_start), out.result)
-    return InitialState(dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y, 1.0), closed, result), values
+    return InitialState(
+        dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y, 1.0), closed, result
+    ), values
 
 
 def initial_state(system: System, q0: Any, u0: Any, t0: float = 0.0) -> InitialState:
-    """Consistent accelerations and constraint forces of a start; refuses a start that violates a constraint."""
+    """Consistent accelerations and constraint forces of a start;
+    refuses a start that violates a constraint.
+    """
     system = as_parameters(system)
     q0, u0, traced, _ = checked_vectors(system, t0, q0, u0)
     state, values = _initial_state(system, np.asarray(float(t0)), q0, u0, captured(system))

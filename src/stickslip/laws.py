@@ -1,8 +1,8 @@
 """Contact and friction laws as a user writes them; `stacked` puts those of a system together for the solvers.
 
-Every friction law is one mechanism: scaled friction velocities  A gamma_F  lie in the normal cone to balls whose
-radius is a multiple of the normal percussion or a constant, and the percussion in physical units is  A mu  with
-the ball's percussion mu (S3 (3.29)-(3.32)). A new law says which balls it has, and that is all.
+Every friction law is one mechanism: scaled friction velocities  A gamma_F  lie in the normal cone to balls
+whose radius is a multiple of the normal percussion or a constant, and the percussion in physical units is  A
+mu  with the ball's percussion mu (S3 (3.29)-(3.32)). A new law says which balls it has, and that is all.
 """
 
 import math
@@ -19,7 +19,9 @@ import numpy as np
 
 def _number(x: Any) -> Any:
     """As an array; what is no number is left for the check, which knows its name."""
-    return x if isinstance(x, jax.Array | np.ndarray | str | bytes) or x is None else jnp.asarray(x, dtype=float)
+    return (
+        x if isinstance(x, jax.Array | np.ndarray | str | bytes) or x is None else jnp.asarray(x, dtype=float)
+    )
 
 
 def _numbers(x: Any) -> Any:
@@ -41,18 +43,27 @@ def _concrete(x: Any) -> np.ndarray | None:
 
 def _require(owner: object, name: str, low: float, high: float = math.inf, *, strict: bool = False) -> None:
     stated = getattr(owner, name)
-    if isinstance(stated, str | bytes) or stated is None or np.dtype(getattr(stated, "dtype", float)).kind not in "biuf":
+    if (
+        isinstance(stated, str | bytes)
+        or stated is None
+        or np.dtype(getattr(stated, "dtype", float)).kind not in "biuf"
+    ):
         raise TypeError(f"{type(owner).__name__}({name}={stated!r}): {name} must be a number")
     if name != "axes" and np.shape(stated) != ():
         shown = "..." if isinstance(stated, jax.core.Tracer) else stated
         raise ValueError(
-            f"{type(owner).__name__}({name}={shown}): {name} must be one number, got shape {np.shape(stated)}; to run with"
+            f"{type(owner).__name__}({name}={shown}): {name} must be one number, got shape "
+            f"{np.shape(stated)}; to run with"
             " many values, jax.vmap over them"
         )
     value = _concrete(stated)
     if value is None:
         return
-    ok = np.all(value > low if strict else value >= low) and np.all(value <= high) and np.all(np.isfinite(value))
+    ok = (
+        np.all(value > low if strict else value >= low)
+        and np.all(value <= high)
+        and np.all(np.isfinite(value))
+    )
     if not ok:
         bound = f"> {low}" if strict else f">= {low}"
         bound += "" if high == math.inf else f" and <= {high}"
@@ -76,7 +87,9 @@ _unchecked: ContextVar[bool] = ContextVar("unchecked", default=False)
 
 @contextmanager
 def unchecked() -> Iterator[None]:
-    """Laws made in here are not checked by their constructors, but by whoever opens this and knows their place."""
+    """Laws made in here are not checked by their constructors,
+    but by whoever opens this and knows their place.
+    """
     token = _unchecked.set(True)
     try:
         yield
@@ -107,11 +120,14 @@ class FrictionLaw(_Checked):
 
 
 class Coulomb(FrictionLaw):
-    """Coulomb's law with a circular, or by ``axes`` an elliptical reservoir of semi-axes a_i mu P_N, S3 (3.27)."""
+    """Coulomb's law with a circular, or by ``axes`` an elliptical reservoir of semi-axes a_i mu P_N,
+    S3 (3.27).
+    """
 
     mu: Any = eqx.field(converter=_number)  # coefficient of friction, a pure number
     dim: int = eqx.field(default=1, static=True)  # 1 in the plane, 2 in space
-    axes: Any = eqx.field(default=None, converter=_numbers)  # a_i of an elliptical reservoir, pure numbers; None: 1
+    # a_i of an elliptical reservoir, pure numbers; None: 1
+    axes: Any = eqx.field(default=None, converter=_numbers)
 
     def check(self) -> None:
         _require(self, "mu", 0.0)
@@ -167,8 +183,8 @@ class Rolling(FrictionLaw):
 class CoulombContensou(FrictionLaw):
     """Sliding coupled with pivoting, S3 (3.36)-(3.39): an ellipsoid with third semi-axis 3 pi R/16 mu P_N.
 
-    Its three velocities are two sliding velocities (m/s) and omega . n (rad/s); ``radius`` is R, the radius of the
-    contact area.
+    Its three velocities are two sliding velocities (m/s) and omega . n (rad/s); ``radius`` is R, the radius
+    of the contact area.
     """
 
     mu: Any = eqx.field(converter=_number)  # coefficient of friction, a pure number
@@ -200,12 +216,17 @@ def _as_tuple(friction: Any) -> tuple[FrictionLaw, ...]:
     if isinstance(friction, FrictionLaw):
         return (friction,)
     if not isinstance(friction, tuple | list):
-        raise TypeError(f"Contact(friction={friction!r}): friction must be a law such as ss.Coulomb(mu), or a tuple of laws")
+        raise TypeError(
+            f"Contact(friction={friction!r}): friction must be a law such as ss.Coulomb(mu), or a tuple of "
+            "laws"
+        )
     return tuple(friction)
 
 
 class Contact(_Checked):
-    """Signorini's law with Newton's impact law in normal (e_N) and tangential (e_F) direction, and friction."""
+    """Signorini's law with Newton's impact law in normal (e_N) and tangential (e_F) direction,
+    and friction.
+    """
 
     e_N: Any = eqx.field(default=0.0, converter=_number)  # coefficient of restitution, 0 to 1
     e_F: Any = eqx.field(default=0.0, converter=_number)  # the same in tangential direction
@@ -216,19 +237,23 @@ class Contact(_Checked):
         _require(self, "e_F", 0.0, 1.0)
         for law in self.friction:
             if not isinstance(law, FrictionLaw):
-                raise TypeError(f"Contact(friction=...): {law!r} is not a friction law such as ss.Coulomb(mu)")
+                raise TypeError(
+                    f"Contact(friction=...): {law!r} is not a friction law such as ss.Coulomb(mu)"
+                )
             law.check()
 
 
 class FrictionElement(_Checked):
     """A reservoir of constant size that belongs to no contact: |P_F| <= force * dt over a step.
 
-    Or an interval, ``lower`` dt <= P_F <= ``upper`` dt: in slip forwards the force is lower, in slip backwards upper, in
-    stick between them. One of them may be infinite: a freewheel is ``lower=0, upper=inf``, which turns forwards without
-    force and never backwards, and bears impacts. S4 (1) with any interval in the place of C.
+    Or an interval, ``lower`` dt <= P_F <= ``upper`` dt: in slip forwards the force is lower, in slip
+    backwards upper, in stick between them. One of them may be infinite: a freewheel is ``lower=0,
+    upper=inf``, which turns forwards without force and never backwards, and bears impacts. S4 (1) with any
+    interval in the place of C.
     """
 
-    force: Any = eqx.field(default=None, converter=_numbers)  # in N, or in N m where its velocity is one of rotation
+    # in N, or in N m where its velocity is one of rotation
+    force: Any = eqx.field(default=None, converter=_numbers)
     dim: int = eqx.field(default=1, static=True)  # number of velocities that share it
     e_F: Any = eqx.field(default=0.0, converter=_number)  # tangential restitution, 0 to 1
     lower: Any = eqx.field(default=None, converter=_bound)  # smallest force, in place of ``force``
@@ -245,7 +270,8 @@ class FrictionElement(_Checked):
     def check(self) -> None:
         if not isinstance(self.dim, int) or isinstance(self.dim, bool):
             raise TypeError(
-                f"FrictionElement({self.force}, {self.dim!r}): dim must be a whole number; the bounds of an interval have"
+                f"FrictionElement({self.force}, {self.dim!r}): dim must be a whole number; the bounds of an "
+                "interval have"
                 " names, FrictionElement(lower=..., upper=...)"
             )
         _require(self, "e_F", 0.0, 1.0)
@@ -260,16 +286,22 @@ class FrictionElement(_Checked):
         if self.force is not None or self.lower is None or self.upper is None:
             raise TypeError("FrictionElement: needs force, or lower and upper")
         if self.dim != 1:
-            raise ValueError(f"FrictionElement(dim={self.dim}): an interval, lower to upper, has one velocity")
+            raise ValueError(
+                f"FrictionElement(dim={self.dim}): an interval, lower to upper, has one velocity"
+            )
         low, high = _concrete(self.lower), _concrete(self.upper)
         if low is not None and high is not None and low == -math.inf and high == math.inf:
-            raise ValueError("FrictionElement(lower=-inf, upper=inf): a velocity that is always zero is a constraint, gamma")
+            raise ValueError(
+                "FrictionElement(lower=-inf, upper=inf): a velocity that is always zero is a constraint, "
+                "gamma"
+            )
         for name, value, infinite in (("lower", low, -math.inf), ("upper", high, math.inf)):
             if name == self.unbounded:
                 continue
             if value is not None and value.shape == () and value == infinite:
                 raise ValueError(
-                    f"FrictionElement({name}={value}): an infinite bound is part of the law and no parameter of the system:"
+                    f"FrictionElement({name}={value}): an infinite bound is part of the law and no parameter "
+                    "of the system:"
                     f" write {name}={'-' if infinite < 0 else ''}math.inf where the law is made"
                 )
             _require(self, name, -math.inf)
@@ -277,7 +309,9 @@ class FrictionElement(_Checked):
             raise ValueError(f"FrictionElement(lower={low}, upper={high}): lower must be below upper")
         e_F = _concrete(self.e_F)
         if self.unbounded and e_F is not None and e_F != 0.0:
-            raise ValueError(f"FrictionElement(e_F={e_F}): with an infinite bound nothing bounces, e_F must be 0")
+            raise ValueError(
+                f"FrictionElement(e_F={e_F}): with an infinite bound nothing bounces, e_F must be 0"
+            )
 
     def balls(self) -> list[BallSpec]:
         if self.lower is None:
@@ -292,9 +326,10 @@ class FrictionElement(_Checked):
 def stribeck(gamma: Any, mu_static: Any, mu_dynamic: Any, epsilon: Any, P_N: Any = 1.0) -> Any:
     """The smooth part of a Stribeck curve: add it to h along the friction direction, with this sign.
 
-    ``gamma`` is the slip velocity, ``P_N`` the normal *force* in N (of a `FrictionElement` its force over mu), 1/epsilon the
-    velocity at which friction has fallen half of its way.
-    Together with a set-valued part of coefficient mu_static the friction falls from mu_static to mu_dynamic as the
-    slip grows: (mu_static - mu_dynamic) P_N (2/pi) arctan(epsilon gamma), S3 section 7.4 with the factor corrected.
+    ``gamma`` is the slip velocity, ``P_N`` the normal *force* in N (of a `FrictionElement` its force over
+    mu), 1/epsilon the velocity at which friction has fallen half of its way.
+    Together with a set-valued part of coefficient mu_static the friction falls from mu_static to mu_dynamic
+    as the slip grows: (mu_static - mu_dynamic) P_N (2/pi) arctan(epsilon gamma), S3 section 7.4 with the
+    factor corrected.
     """
     return (mu_static - mu_dynamic) * P_N * (2.0 / math.pi) * jnp.arctan(epsilon * gamma)

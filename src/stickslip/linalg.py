@@ -1,9 +1,9 @@
 """Small dense linear systems: the only place where matrices are factored.
 
-On a CPU, systems up to `SMALL` unknowns are solved by Gauss-Jordan elimination written in plain array operations.
-It does more work than LAPACK's LU, but a loop without library calls is compiled into one function (see `_setup`),
-and at these sizes what a step costs is calls, not arithmetic. (Scatters, `x.at[indices].set`, break that function up too:
-where a step puts rows in order it concatenates and gathers.)
+On a CPU, systems up to `SMALL` unknowns are solved by Gauss-Jordan elimination written in plain array
+operations. It does more work than LAPACK's LU, but a loop without library calls is compiled into one function
+(see `_setup`), and at these sizes what a step costs is calls, not arithmetic. (Scatters, `x.at[indices].set`,
+break that function up too: where a step puts rows in order it concatenates and gathers.)
 """
 
 import functools
@@ -34,8 +34,8 @@ def matmul(A: Float[Array, "m n"], B: Float[Array, "n k"]) -> Float[Array, "m k"
 def columns(f: Callable[..., Array], *X: Float[Array, "_ n"]) -> Float[Array, "_ n"]:
     """f, a linear map of vectors, of every column.
 
-    Batched over eight columns or more, a matrix in f (a rotation, say) makes a matrix product, and with that a library
-    call; column by column it stays one function.
+    Batched over eight columns or more, a matrix in f (a rotation, say) makes a matrix product, and with that
+    a library call; column by column it stays one function.
     """
 
     def together(*X):
@@ -50,7 +50,9 @@ def columns(f: Callable[..., Array], *X: Float[Array, "_ n"]) -> Float[Array, "_
 
 
 def _eliminate(A: Array, B: Array, pivot_row) -> Array:
-    """A^-1 B by Gauss-Jordan elimination; ``pivot_row(column, k, free)`` chooses a row among those still free."""
+    """A^-1 B by Gauss-Jordan elimination; ``pivot_row(column, k,
+    free)`` chooses a row among those still free.
+    """
     n = A.shape[0]
     rows = jnp.arange(n)
 
@@ -69,7 +71,9 @@ def _eliminate(A: Array, B: Array, pivot_row) -> Array:
 
 
 def _differentiated(solver: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """The same with d(A^-1 B) = A^-1 (dB - dA A^-1 B), so that no elimination is differentiated (or transposed)."""
+    """The same with d(A^-1 B) = A^-1 (dB - dA A^-1 B),
+    so that no elimination is differentiated (or transposed).
+    """
     rule = jax.custom_jvp(solver)
 
     @rule.defjvp
@@ -111,7 +115,9 @@ class Eliminated(NamedTuple):
     @classmethod
     def nothing(cls, n: int, smallest: bool = False) -> "Eliminated":
         yes, empty = jnp.ones(n, dtype=bool), jnp.zeros((n, n))
-        return cls(empty, jnp.arange(n), yes, ~yes, jnp.ones(n), empty if n and (smallest or n > SMALL) else None)
+        return cls(
+            empty, jnp.arange(n), yes, ~yes, jnp.ones(n), empty if n and (smallest or n > SMALL) else None
+        )
 
     @property
     def regular(self) -> Bool[Array, ""]:
@@ -136,15 +142,19 @@ class Eliminated(NamedTuple):
         return jnp.where(wanted, rest(jnp.where(self.needed, y, 0.0)), 0.0)
 
 
-def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array, smallest: bool = False) -> Eliminated:
-    """Factors of A for repeated use. Row i of A is the unit row where ``needed[i]`` is false: it costs nothing.
+def eliminate(
+    A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array, smallest: bool = False
+) -> Eliminated:
+    """Factors of A for repeated use. Row i of A is the unit row where ``needed[i]`` is false:
+    it costs nothing.
 
-    Gauss-Jordan in place with scaled partial pivoting (rows may be gaps, velocities or percussions, of any size):
-    column k of A makes room for a column of the inverse. A pivot that is round-off beside its row is passed over: the
-    system is singular there, and if it has solutions one of them results.
-    On other devices a library factors; if one of its pivots (they are the same) is to be passed over, the elimination does
-    that there too. Where the ``smallest`` is asked for, and above `SMALL` unknowns, on all devices, it is the smallest
-    solution that results then: where many contacts share a load, all of them push.
+    Gauss-Jordan in place with scaled partial pivoting (rows may be gaps, velocities or percussions, of any
+    size): column k of A makes room for a column of the inverse. A pivot that is round-off beside its row is
+    passed over: the system is singular there, and if it has solutions one of them results.
+    On other devices a library factors; if one of its pivots (they are the same) is to be passed over, the
+    elimination does that there too. Where the ``smallest`` is asked for, and above `SMALL` unknowns, on all
+    devices, it is the smallest solution that results then: where many contacts share a load, all of them
+    push.
     """
     n = A.shape[0]
     places = jnp.arange(n)
@@ -188,7 +198,9 @@ def eliminate(A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | A
     def passed_over(A, needed):
         _, regular, inverse = by_library(A, needed)
         found = completed(inverse), places, needed, ~regular
-        return jax.lax.while_loop(lambda s: s[-1], lambda _: (*in_place(A, needed), jnp.asarray(False)), found)[:-1]
+        return jax.lax.while_loop(
+            lambda s: s[-1], lambda _: (*in_place(A, needed), jnp.asarray(False)), found
+        )[:-1]
 
     def least(found, regular):
         inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
@@ -235,10 +247,13 @@ def spd_solve(A: Float[Array, "n n"], B: Float[Array, "n k"]) -> Float[Array, "n
     return _by_platform(A, B, cpu=by_elimination, default=by_cholesky)
 
 
-def basic_solution(A: Float[Array, "n n"], B: Float[Array, "n k"], rtol: float = 1e-11) -> Float[Array, "n k"]:
+def basic_solution(
+    A: Float[Array, "n n"], B: Float[Array, "n k"], rtol: float = 1e-11
+) -> Float[Array, "n k"]:
     """A solution of A X = B where A may be singular but B is in its range (redundant constraints).
 
-    Elimination with complete pivoting; unknowns whose pivot is below rtol times the largest one are set to zero.
+    Elimination with complete pivoting; unknowns whose pivot is below rtol times the largest one are set to
+    zero.
     """
     n = A.shape[0]
     if n == 0:

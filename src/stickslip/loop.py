@@ -1,8 +1,9 @@
 """The time loop: one attempt after the other, and the rows that are kept.
 
-What an attempt is, how long it is and what becomes of it is for a *controller* to say: `FixedSteps` (fixed.py) for
-steps of one size, `Adjusted` (stepsize.py) for those of `ss.SwitchingPoints`, `BetweenEvents` (located/) for tolerances
-and events. A run from outside of tracing is made in pieces (`chunks.py`), one inside of it as a `whole`.
+What an attempt is, how long it is and what becomes of it is for a *controller* to say: `FixedSteps`
+(fixed.py) for steps of one size, `Adjusted` (stepsize.py) for those of `ss.SwitchingPoints`, `BetweenEvents`
+(located/) for tolerances and events. A run from outside of tracing is made in pieces (`chunks.py`), one
+inside of it as a `whole`.
 """
 
 import abc
@@ -42,7 +43,9 @@ class Controller(eqx.Module):
         """A row that is not there."""
 
     @abc.abstractmethod
-    def advance(self, dynamics: Dynamics, method: Method, state: Any) -> tuple[Any, tuple[tuple[Any, Any], ...]]:
+    def advance(
+        self, dynamics: Dynamics, method: Method, state: Any
+    ) -> tuple[Any, tuple[tuple[Any, Any], ...]]:
         """One attempt: the state after it, and rows, each with whether it is kept."""
 
     @abc.abstractmethod
@@ -79,16 +82,29 @@ class Controller(eqx.Module):
 
 
 def steps(
-    dynamics: Dynamics, method: Method, controller: Controller, start: Any, length: int, most: Any, both_ways: bool = False
+    dynamics: Dynamics,
+    method: Method,
+    controller: Controller,
+    start: Any,
+    length: int,
+    most: Any,
+    both_ways: bool = False,
 ) -> tuple[Any, Any, Int[Array, ""]]:
-    """Until ``length`` rows are kept, the run is over, or ``most`` attempts were made: state, rows and their number."""
+    """Until ``length`` rows are kept, the run is over, or ``most`` attempts were made:
+    state, rows and their number.
+    """
     nothing, until = controller.nothing(dynamics, method, start), controller.attempts(start) + most
 
     def goes_on(state: Any) -> Bool[Array, ""]:
-        return controller.unfinished(state) & (state.result == RESULTS.successful) & (controller.attempts(state) < until)
+        return (
+            controller.unfinished(state)
+            & (state.result == RESULTS.successful)
+            & (controller.attempts(state) < until)
+        )
 
     if controller.every:
-        # A loop of known length: it can be differentiated both ways, and in a batch nobody has to choose among all rows.
+        # A loop of known length: it can be differentiated both ways, and in a batch nobody has to choose
+        # among all rows.
         def one_row(state: Any, _: Any) -> tuple[Any, Any]:
             state, ((row, _),) = controller.advance(dynamics, method, state)
             return state, row
@@ -119,20 +135,26 @@ def steps(
 
 
 def _put(rows: Any, n: Array, row: Any) -> Any:
-    return jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, jnp.asarray(x, a.dtype), n, 0), rows, row)
+    return jax.tree.map(
+        lambda a, x: jax.lax.dynamic_update_index_in_dim(a, jnp.asarray(x, a.dtype), n, 0), rows, row
+    )
 
 
 @compiled
 def begin(
     system: System, method: Method, controller: Controller, t0: Any, q: Array, u: Array, key: str
 ) -> tuple[Dynamics, Any, dict[str, Any], Any]:
-    """``key``, here and below: what system and method captured, so that another value means another program."""
+    """``key``, here and below: what system and method captured,
+    so that another value means another program.
+    """
     dynamics = Dynamics.of(system, t0, q, u)
     start, known = controller.first(dynamics, method, t0, q, u)
     return strong(dynamics), as_carry(start), start_values(dynamics, t0, q, u), known
 
 
-def _piece(dynamics: Dynamics, method: Method, controller: Controller, state: Any, most: Any, key: str) -> Any:
+def _piece(
+    dynamics: Dynamics, method: Method, controller: Controller, state: Any, most: Any, key: str
+) -> Any:
     state, rows, count = steps(dynamics, method, controller, state, controller.piece, most)
     return state, rows, count, controller.unfinished(state)
 
@@ -160,7 +182,9 @@ _wholes = {nested: partial(traced_whole, nested=nested)(_whole) for nested in (F
 
 
 def piece(dynamics: Dynamics, method: Method, controller: Controller, state: Any, most: Any, key: str) -> Any:
-    """So many attempts at most, or a piece full of rows: state, rows, their number, whether there is more to do."""
+    """So many attempts at most, or a piece full of rows: state, rows, their number,
+    whether there is more to do.
+    """
     return _pieces[controller.nested](dynamics, method, controller, state, most, key)
 
 
@@ -181,4 +205,6 @@ def _padded(controller: Controller, rows: Any, count: Array, n: int, failed: Arr
         return jnp.where(beyond.reshape(-1, *[1] * (a.ndim - 1)), value, a)
 
     quiet = controller.quiet(rows, fill)
-    return jax.tree.map(lambda a: fill(a, jnp.where(failed, jnp.nan, a)) if eqx.is_inexact_array(a) else a, quiet)
+    return jax.tree.map(
+        lambda a: fill(a, jnp.where(failed, jnp.nan, a)) if eqx.is_inexact_array(a) else a, quiet
+    )

@@ -2,8 +2,8 @@
 
     W @ y,   W.T @ u,   W.T @ L,   abs(W) @ y
 
-read as in a paper and are all that schemes do with them; who factors asks for ``dense()``. `Dense` is a matrix. Contact
-lists or blocks would be another class, which no scheme knows of.
+read as in a paper and are all that schemes do with them; who factors asks for ``dense()``. `Dense` is a
+matrix. Contact lists or blocks would be another class, which no scheme knows of.
 """
 
 import abc
@@ -45,7 +45,9 @@ class ForceDirections(Operator):
     """Force directions, a column for each row of constraints and laws: W, or L = M^-1 W."""
 
     @abc.abstractmethod
-    def through(self, inverse: "Inverse", h: Float[Array, "nu k"]) -> tuple["ForceDirections", Float[Array, "nu k"]]:
+    def through(
+        self, inverse: "Inverse", h: Float[Array, "nu k"]
+    ) -> tuple["ForceDirections", Float[Array, "nu k"]]:
         """M^-1 A and M^-1 h, at once."""
 
     @abc.abstractmethod

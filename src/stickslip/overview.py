@@ -21,8 +21,8 @@ SUFFIXES = (".png", ".pdf", ".svg")
 STYLES: Any = ("--", ":", "-.", (0, (5, 1)), (0, (1, 3)))  # of friction components
 SHADES = ("#eef1f4", "#e8a33d", "#1f4e79")  # of open, slip, stick
 MARKS = {
-    "impact": "v", "accumulation": "P", "lift-off": "^", "stick": "s", "slip": "o", "reversal": "D", "force jump": "x",
-    "event": "*", "printed steps": "X",
+    "impact": "v", "accumulation": "P", "lift-off": "^", "stick": "s", "slip": "o", "reversal": "D",
+    "force jump": "x", "event": "*", "printed steps": "X",
 }  # fmt: skip
 
 
@@ -39,14 +39,18 @@ class _Run(NamedTuple):
     friction: list[int]  # friction components of these
 
 
-def overview(sol: Solution, title: str, file: str | Path | None, panels: Any = None, contacts: Any = None) -> Any:
+def overview(
+    sol: Solution, title: str, file: str | Path | None, panels: Any = None, contacts: Any = None
+) -> Any:
     if file is not None and Path(file).suffix not in SUFFIXES:
         raise ValueError(f"{file}: the name must end in .png, .pdf or .svg")
     need("matplotlib", "plots", "sol.plot")
     labels = all_labels(sol)
     laws = _chosen_laws(labels, contacts)
     owners = [label.name for label in labels["interaction"]]
-    friction = [i for i, label in enumerate(labels["friction"]) if any(_belongs(label, owners[k]) for k in laws)]
+    friction = [
+        i for i, label in enumerate(labels["friction"]) if any(_belongs(label, owners[k]) for k in laws)
+    ]
     run = _Run(sol, sol.smooth(500), labels, laws, friction)
     drawn = [panel for name in _chosen_panels(run, panels) for panel in PANELS[name](run)]
     columns = 2 if len(drawn) > 1 else 1
@@ -104,7 +108,8 @@ def _chosen_panels(run: _Run, wanted: Any) -> list[str]:
             raise nearest("panel", str(name), PANELS)
         if name not in there:
             raise ValueError(
-                f"plot(panels={name!r}): this run has none; it has {', '.join(p for p in PANELS if p in there)}"
+                f"plot(panels={name!r}): this run has none; it has "
+                f"{', '.join(p for p in PANELS if p in there)}"
             )
     return chosen
 
@@ -140,7 +145,9 @@ def _by_unit(t: Any, values: Any, labels: Sequence[Label], title: str) -> list[P
     return [panel([i for i, label in enumerate(labels) if label.unit == unit]) for unit in units]
 
 
-def _columns(place: Any, t: Any, values: Any, labels: Sequence[Label], title: str, colors: Sequence[int]) -> None:
+def _columns(
+    place: Any, t: Any, values: Any, labels: Sequence[Label], title: str, colors: Sequence[int]
+) -> None:
     for i, label in enumerate(labels):
         place.plot(t, values[:, i], lw=1, color=COLORS[colors[i] % len(COLORS)], label=label.name)
     _axis(place, title, [label.unit for label in labels], len(labels))
@@ -160,13 +167,22 @@ def _velocities(run: _Run) -> list[Panel]:
 def _gaps(run: _Run, place: Any) -> None:
     gaps = run.smooth.g_N()
     chosen = [k for k in run.laws if k < gaps.shape[1]]
-    _columns(place, run.smooth.t, gaps[:, chosen], [Label(run.labels["contact"][k].name, "m") for k in chosen], "", chosen)
+    _columns(
+        place,
+        run.smooth.t,
+        gaps[:, chosen],
+        [Label(run.labels["contact"][k].name, "m") for k in chosen],
+        "",
+        chosen,
+    )
     place.axhline(0.0, color="k", lw=0.6)
     place.set_title(f"gaps (smallest {gaps[:, chosen].min():.1e})")
 
 
 def _forces(run: _Run, place: Any) -> None:
-    """Forces at instants where they are known, else means over steps; what an impact gives is a mark at the edge."""
+    """Forces at instants where they are known, else means over steps;
+    what an impact gives is a mark at the edge.
+    """
     sol = run.sol
     lasts = np.asarray(sol.dt) > 0.0
     at_instants = sol.la_N is not None
@@ -186,7 +202,9 @@ def _forces(run: _Run, place: Any) -> None:
     for i in run.friction:
         name = run.labels["friction"][i].name
         color = COLORS[_owner(run, i) % len(COLORS)]
-        place.plot(t, F[:, i], lw=1, ls=STYLES[_component(run, i) % len(STYLES)], color=color, label=name, **style)
+        place.plot(
+            t, F[:, i], lw=1, ls=STYLES[_component(run, i) % len(STYLES)], color=color, label=name, **style
+        )
     units = {"N"} if normal else set()
     units |= {run.labels["friction"][i].unit.removesuffix(" s") for i in run.friction}
     _edge(run, place, t, np.concatenate([N[:, normal], F[:, run.friction]], axis=1))
@@ -210,8 +228,8 @@ def _component(run: _Run, component: int) -> int:
 
 
 def resting_force(forces: np.ndarray) -> float | None:
-    """The largest force that is no impact, if impacts dwarf it: less than half are, and either a leap divides them from the
-    rest, or they are the largest tenth.
+    """The largest force that is no impact, if impacts dwarf it: less than half are, and either a leap divides
+    them from the rest, or they are the largest tenth.
     """
     sizes = np.sort(np.abs(forces[np.isfinite(forces) & (forces != 0.0)]))
     if sizes.size < 20:
@@ -252,21 +270,36 @@ def _states(run: _Run, place: Any) -> None:
     if names:
         codes = np.asarray(sol.state_code())[:-1, run.laws].T
         lines = np.arange(len(names) + 1) - 0.5
-        place.pcolormesh(sol.t, lines, codes, cmap=ListedColormap(SHADES), vmin=-0.5, vmax=2.5, rasterized=True)
+        place.pcolormesh(
+            sol.t, lines, codes, cmap=ListedColormap(SHADES), vmin=-0.5, vmax=2.5, rasterized=True
+        )
         place.hlines(lines, sol.t[0], sol.t[-1], color="w", lw=3)
         seen = [k for k in range(len(STATES)) if np.any(codes == k)]
         handles = [Patch(facecolor=SHADES[k], label=STATES[k], edgecolor="#c0c6cc", lw=0.5) for k in seen]
     if sol.events is not None:
-        shown = [run.labels["interaction"][k].name for k in range(len(run.labels["interaction"])) if k not in run.laws]
+        shown = [
+            run.labels["interaction"][k].name
+            for k in range(len(run.labels["interaction"]))
+            if k not in run.laws
+        ]
         names += [
-            name for name in sol.events.names if name not in names and name not in shown and name in set(sol.events.name)
+            name
+            for name in sol.events.names
+            if name not in names and name not in shown and name in set(sol.events.name)
         ]
         for kind, mark in MARKS.items():
             some = [e for e in sol.events.of(kind) if e.name in names or not e.name]
             if some:
                 at = [names.index(e.name) if e.name else -1 for e in some]
                 handles += place.plot(
-                    [e.t for e in some], at, mark, ms=4, color="k", mfc="none" if mark in "^o" else "k", ls="", label=kind
+                    [e.t for e in some],
+                    at,
+                    mark,
+                    ms=4,
+                    color="k",
+                    mfc="none" if mark in "^o" else "k",
+                    ls="",
+                    label=kind,
                 )
     place.grid(visible=False)
     place.set(

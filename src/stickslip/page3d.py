@@ -1,7 +1,9 @@
-"""Rigid bodies as a page to play and look around in: poses are sent, the browser draws them; no network, no library.
+"""Rigid bodies as a page to play and look around in: poses are sent, the browser draws them; no network,
+no library.
 
-A `Picture` says what is seen, `page` writes it as one HTML file. The renderer is ours (``templates/scene*.js``, WebGL 2): a
-page carries some seventy kilobytes of script and about thirty bytes for each body and frame.
+A `Picture` says what is seen, `page` writes it as one HTML file. The renderer is ours
+(``templates/scene*.js``, WebGL 2): a page carries some seventy kilobytes of script and about thirty bytes for
+each body and frame.
 """
 
 import base64
@@ -25,8 +27,8 @@ CREASE = 0.78  # cosine of the angle beyond which an edge between two triangles 
 class Part:
     """A rigid thing that moves as one.
 
-    Without ``edges`` and ``marks`` its sharp edges are drawn and, where it is round, its octants in two tones: turning is
-    seen either way. Empty arrays mean neither.
+    Without ``edges`` and ``marks`` its sharp edges are drawn and, where it is round, its octants in two
+    tones: turning is seen either way. Empty arrays mean neither.
     """
 
     name: str
@@ -51,7 +53,10 @@ class Ground:
 
 @dataclass(frozen=True)
 class Lines:
-    """A line through points; rows of nan interrupt it. A ``trace`` has one point a frame and grows with them."""
+    """A line through points; rows of nan interrupt it.
+
+    A ``trace`` has one point a frame and grows with them.
+    """
 
     points: np.ndarray  # (frames, n, 3), or (n, 3) when it never moves
     color: str = INK
@@ -72,7 +77,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is seen, frame by frame; with a single frame, a still scene. Up is z, or y where the picture is ``flat``."""
+    """What is seen, frame by frame; with a single frame, a still scene.
+
+    Up is z, or y where the picture is ``flat``.
+    """
 
     title: str
     t: np.ndarray  # (frames,)
@@ -101,8 +109,9 @@ def payload(picture: Picture) -> dict[str, Any]:
     origin, size = (low + high) / 2, float(np.linalg.norm(high - low)) or 1.0
     shapes: list[dict[str, Any]] = []
     return {
-        "title": picture.title, "flat": picture.flat, "size": size, "around": _floats(_outline(cloud) - origin),
-        "t": _shorts(t), "duration": float(picture.duration), "pace": _pace(picture.duration, t) if len(t) > 1 else "",
+        "title": picture.title, "flat": picture.flat, "size": size,
+        "around": _floats(_outline(cloud) - origin), "t": _shorts(t), "duration": float(picture.duration),
+        "pace": _pace(picture.duration, t) if len(t) > 1 else "",
         "parts": [_part(p, origin, shapes) for p in picture.parts],
         "shapes": shapes,
         "grounds": [{"name": g.name, **_pose(g, origin)} for g in picture.grounds],
@@ -119,7 +128,13 @@ def payload(picture: Picture) -> dict[str, Any]:
 def _checked(picture: Picture) -> np.ndarray:
     """The times; raises where the picture makes no sense."""
     t = np.asarray(picture.t, dtype=float)
-    if t.ndim != 1 or not len(t) or not np.isfinite(t).all() or (np.diff(t) < 0).any() or (len(t) > 1 and t[0] == t[-1]):
+    if (
+        t.ndim != 1
+        or not len(t)
+        or not np.isfinite(t).all()
+        or (np.diff(t) < 0).any()
+        or (len(t) > 1 and t[0] == t[-1])
+    ):
         raise ValueError(f"Picture(t): times that grow, at least one, got shape {t.shape}")
     if not (np.isfinite(picture.duration) and picture.duration > 0):
         raise ValueError(f"Picture(duration={picture.duration}): a positive number of seconds")
@@ -128,7 +143,12 @@ def _checked(picture: Picture) -> np.ndarray:
     for g in picture.grounds:
         _check_pose(g, len(t))
     for line in picture.lines:
-        _shaped(line.points, (len(t), 3) if line.trace else (len(t), None, 3), f"Lines({line.name!r}).points", holes=True)
+        _shaped(
+            line.points,
+            (len(t), 3) if line.trace else (len(t), None, 3),
+            f"Lines({line.name!r}).points",
+            holes=True,
+        )
         _check_color(line.color)
     if (picture.contacts is None) != (picture.forces is None):
         raise ValueError("Picture(contacts, forces): both or none")
@@ -140,7 +160,9 @@ def _checked(picture: Picture) -> np.ndarray:
     for panel in picture.panels:
         for name, y in panel.lines.items():
             if np.ndim(panel.t) != 1 or np.shape(y) != np.shape(panel.t):
-                raise ValueError(f"Panel({panel.title!r}), {name!r}: {np.shape(panel.t)} is needed, got {np.shape(y)}")
+                raise ValueError(
+                    f"Panel({panel.title!r}), {name!r}: {np.shape(panel.t)} is needed, got {np.shape(y)}"
+                )
     return t
 
 
@@ -153,9 +175,14 @@ def _check_part(p: Part, frames: int) -> None:
             continue
         numbers = _shaped(rows, (None, columns), f"Part({p.name!r}).{name}")
         if numbers.min() < 0 or numbers.max() >= n:
-            raise ValueError(f"Part({p.name!r}).{name}: numbers of {n} vertices, got {numbers.min():g} to {numbers.max():g}")
+            raise ValueError(
+                f"Part({p.name!r}).{name}: numbers of {n} vertices, got {numbers.min():g} to "
+                f"{numbers.max():g}"
+            )
     if p.marks is not None and np.size(p.marks) not in (0, len(p.triangles)):
-        raise ValueError(f"Part({p.name!r}).marks: one for each of {len(p.triangles)} triangles, got {np.size(p.marks)}")
+        raise ValueError(
+            f"Part({p.name!r}).marks: one for each of {len(p.triangles)} triangles, got {np.size(p.marks)}"
+        )
 
 
 def _check_pose(thing: Part | Ground, frames: int) -> None:
@@ -163,14 +190,22 @@ def _check_pose(thing: Part | Ground, frames: int) -> None:
     _shaped(thing.position, (frames, 3), f"{what}.position")
     lengths = np.linalg.norm(_shaped(thing.rotation, (frames, 4), f"{what}.rotation"), axis=-1)
     if np.abs(lengths - 1).max() > 1e-2:
-        raise ValueError(f"{what}.rotation: unit quaternions, got lengths of {lengths.min():.3g} to {lengths.max():.3g}")
+        raise ValueError(
+            f"{what}.rotation: unit quaternions, got lengths of {lengths.min():.3g} to {lengths.max():.3g}"
+        )
 
 
 def _shaped(x: Any, shape: tuple[int | None, ...], what: str, holes: bool = False) -> np.ndarray:
-    """x as an array of this shape, in which None fits any number; the first number may be missing (nothing moves)."""
+    """x as an array of this shape, in which None fits any number;
+    the first number may be missing (nothing moves).
+    """
     x = np.asarray(x, dtype=float)
     wanted = shape[-x.ndim :] if x.ndim >= len(shape) - 1 and shape[0] is not None else shape
-    if len(wanted) != x.ndim or any(w not in (None, n) for w, n in zip(wanted, x.shape, strict=True)) or not x.size:
+    if (
+        len(wanted) != x.ndim
+        or any(w not in (None, n) for w, n in zip(wanted, x.shape, strict=True))
+        or not x.size
+    ):
         raise ValueError(f"{what}: {shape} is needed, got {x.shape}")
     if not holes and not np.isfinite(x).all():
         raise ValueError(f"{what}: finite numbers are needed")
@@ -194,7 +229,9 @@ def turned(p: np.ndarray, r: np.ndarray) -> np.ndarray:
 def _corners(p: Part) -> np.ndarray:
     """(frames or 1, 8, 3): the box around a part, in space."""
     low, high = np.min(p.vertices, axis=0), np.max(p.vertices, axis=0)
-    box = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+    box = np.array(
+        [[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
+    )
     position, rotation = np.atleast_2d(p.position), np.atleast_2d(p.rotation)
     return position[:, None] + turned(rotation[:, None], box)
 
@@ -202,9 +239,14 @@ def _corners(p: Part) -> np.ndarray:
 def _cloud(picture: Picture) -> np.ndarray:
     """Points around all that moves; what stands still counts as far as it is near."""
     moving, still = [np.zeros((0, 3))], [np.zeros((0, 3))]
-    for points in [*map(_corners, picture.parts), *(np.asarray(line.points, dtype=float) for line in picture.lines)]:
+    for points in [
+        *map(_corners, picture.parts),
+        *(np.asarray(line.points, dtype=float) for line in picture.lines),
+    ]:
         rows = points.reshape(-1, 3)
-        (moving if points.ndim == 3 and len(points) > 1 else still).append(rows[np.isfinite(rows).all(axis=1)])
+        (moving if points.ndim == 3 and len(points) > 1 else still).append(
+            rows[np.isfinite(rows).all(axis=1)]
+        )
     near, far = np.concatenate(moving), np.concatenate(still)
     if len(near):
         reach = 0.4 * float(np.ptp(near, axis=0).max())
@@ -255,14 +297,20 @@ def _seen(p: Part) -> tuple[np.ndarray, np.ndarray | None]:
     """Edges and marks by which turning is seen; no marks mean octants, which the browser finds."""
     none = np.zeros((0, 2), dtype=int)
     if p.edges is not None or p.marks is not None:
-        return (none if p.edges is None else p.edges), (none if p.marks is None else np.asarray(p.marks, dtype=int))
+        return (none if p.edges is None else p.edges), (
+            none if p.marks is None else np.asarray(p.marks, dtype=int)
+        )
     edges, curved = _bends(np.asarray(p.vertices, dtype=float), np.asarray(p.triangles, dtype=int))
     return edges, (None if curved else none)
 
 
 def _bends(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Edges where the surface has a crease or ends, and whether it is curved elsewhere. Vertices at one place are one."""
-    place = np.unique(np.round(vertices / (np.ptp(vertices) or 1.0), 6), axis=0, return_inverse=True)[1].ravel()
+    """Edges where the surface has a crease or ends, and whether it is curved elsewhere.
+
+    Vertices at one place are one.
+    """
+    rounded = np.round(vertices / (np.ptp(vertices) or 1.0), 6)
+    place = np.unique(rounded, axis=0, return_inverse=True)[1].ravel()
     corners = vertices[triangles]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     area = np.linalg.norm(normal, axis=1)
@@ -293,12 +341,16 @@ def _line(line: Lines, origin: np.ndarray) -> dict[str, Any]:
 
 
 def _force_arrows(picture: Picture, origin: np.ndarray, size: float) -> dict[str, Any] | None:
-    """Those that act, frame after frame, with the contact each belongs to: of hundreds of candidates few do."""
+    """Those that act, frame after frame, with the contact each belongs to:
+    of hundreds of candidates few do.
+    """
     if picture.contacts is None or picture.forces is None:
         return None
     at, force = np.asarray(picture.contacts, dtype=float), np.asarray(picture.forces, dtype=float)
     known = (np.isfinite(at) & np.isfinite(force)).all(axis=-1)
-    bodies = [float(np.ptp(p.vertices, axis=0).max()) for p in picture.parts if len(np.atleast_2d(p.position)) > 1]
+    bodies = [
+        float(np.ptp(p.vertices, axis=0).max()) for p in picture.parts if len(np.atleast_2d(p.position)) > 1
+    ]
     longest = min(ARROW * size, 2.4 * max(bodies, default=np.inf))  # a usual one comes out of its body
     acting, arrow = _scaled(np.where(known[..., None], force, 0.0), longest)
     if not acting.any():
@@ -316,5 +368,12 @@ def _panel(p: Panel) -> dict[str, Any]:
         y = np.asarray(y, dtype=float)  # noqa: PLW2901
         keep = _telling(y)
         # Heights as floats: sixteen bits of an impact are coarser than all that rests.
-        lines.append({"name": name, "color": COLORS[k % len(COLORS)], "t": _packed(t[keep][:, None]), "y": _floats(y[keep])})
+        lines.append(
+            {
+                "name": name,
+                "color": COLORS[k % len(COLORS)],
+                "t": _packed(t[keep][:, None]),
+                "y": _floats(y[keep]),
+            }
+        )
     return {"title": p.title, "lines": lines, "y": None if p.y is None else [float(v) for v in p.y]}

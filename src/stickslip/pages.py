@@ -18,8 +18,8 @@ def fill(template: str, carried: tuple[str, ...], **content: Any) -> str:
     """A template of this package with its content; the files ``carried`` come with it, as ``assets``."""
     jinja2 = need("jinja2", "pages", "a page")
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("stickslip", "templates"), undefined=jinja2.StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, autoescape=jinja2.select_autoescape(["html"]),
+        loader=jinja2.PackageLoader("stickslip", "templates"), undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, autoescape=jinja2.select_autoescape(["html"]),
     )  # fmt: skip
     environment.filters["embedded"] = embedded
     parts = files("stickslip") / "templates"

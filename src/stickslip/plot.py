@@ -15,14 +15,16 @@ from .rigid import inclinations
 from .solution import Solution
 
 COLORS = (
-    "#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a", "#00796b", "#d4a017",
+    "#1f4e79", "#c55a11", "#548235", "#7f6000", "#7030a0", "#404040", "#a61c3c", "#2e75b6", "#8a8a8a",
+    "#00796b", "#d4a017",
 )  # fmt: skip
 
 
 def axes(rows: int, columns: int, title: str, size: tuple[float, float]) -> tuple[Any, Any]:
     """A figure in the style of this package, and its axes, rows by columns.
 
-    Without pyplot: neither its state nor its backend is anybody's but the user's. The style holds until `finish`.
+    Without pyplot: neither its state nor its backend is anybody's but the user's. The style holds until
+    `finish`.
     """
     mpl = need("matplotlib", "plots", "a picture")
     from cycler import cycler
@@ -53,13 +55,17 @@ def finish(figure: Any, file: Any = None, dpi: float | str = "figure") -> None:
 
 
 def portrait(sol: Solution, title: str, file: str | Path, moments: int = 7) -> None:
-    """A run at a glance: the mechanism at some moments, the later the darker, beside its gaps and velocities."""
+    """A run at a glance: the mechanism at some moments, the later the darker,
+    beside its gaps and velocities.
+    """
     system: Any = sol.system
     drawn = hasattr(system, "draw")
     figure, panels = axes(2, 2 if drawn else 1, title, (8.6, 3.6) if drawn else (6.0, 3.6))
     gaps = sol.g_N()
     few = gaps if gaps.shape[1] <= 20 else gaps.min(axis=1, keepdims=True)
-    upper, name = (few, "gaps" if few is gaps else "smallest gap") if gaps.shape[1] else (sol.q, "coordinates")
+    upper, name = (
+        (few, "gaps" if few is gaps else "smallest gap") if gaps.shape[1] else (sol.q, "coordinates")
+    )
     for panel, values, what in ((panels[0, -1], upper, name), (panels[1, -1], sol.u, "velocities")):
         panel.plot(sol.t, values, lw=1)
         panel.set(title=what)
@@ -104,14 +110,18 @@ def _snapshot(scene: Any, picture: list[Any], strength: float) -> None:
                 edgecolor="k",
             )
         elif isinstance(shape, shapes.Polygon):
-            scene.add_patch(Polygon(points, facecolor=shape.color, edgecolor=shapes.INK, lw=0.6, alpha=strength))
+            scene.add_patch(
+                Polygon(points, facecolor=shape.color, edgecolor=shapes.INK, lw=0.6, alpha=strength)
+            )
         else:
             scene.plot(*points.T, color=shape.color, lw=0.6 * shape.width, alpha=strength)
 
 
 def bouncing_ball(runs: dict[str, Solution], b: Benchmark, file: str | Path) -> None:
     """The gap through the accumulation point, and the energy that each impact takes."""
-    figure, ((a, c),) = axes(1, 2, "Bouncing ball, $e_N = 0.5$, dt = 0.01: rest through an accumulation point", (9.0, 3.4))
+    figure, ((a, c),) = axes(
+        1, 2, "Bouncing ball, $e_N = 0.5$, dt = 0.01: rest through an accumulation point", (9.0, 3.4)
+    )
     t = np.linspace(0, b.t1, 2000)
     exact = exact_gap(b, t)
     a.plot(t, exact, color="k", lw=0.8, label="exact")
@@ -176,7 +186,9 @@ def convergence_plot(result: Any, title: str, file: str | Path) -> None:
         smallest = 1.0
         for i, (name, errors) in enumerate(result.errors.items()):
             label = f"{name} ({result.order(name, quantity):.2f})"
-            axis.loglog(result.dts, errors[quantity], marker=markers[i % len(markers)], ms=4, lw=1, label=label)
+            axis.loglog(
+                result.dts, errors[quantity], marker=markers[i % len(markers)], ms=4, lw=1, label=label
+            )
             smallest = min(smallest, errors[quantity][errors[quantity] > 0].min(initial=1.0))
         axis.set(title=f"error in {quantity}", xlabel="dt", ylim=(max(smallest / 10, 1e-17), None))
         axis.xaxis.set_minor_formatter(NullFormatter())
@@ -207,19 +219,38 @@ def work_precision(curves: dict[str, np.ndarray], title: str, file: str | Path) 
     colors: dict[str, str] = {}
     for name, rows in curves.items():
         color = colors.setdefault(name.split(",")[0], COLORS[len(colors)])
-        a.loglog(1e3 * rows[:, 1], rows[:, 0], "o--" if "printed" in name else "o-", ms=4, lw=1, color=color, label=name)
+        a.loglog(
+            1e3 * rows[:, 1],
+            rows[:, 0],
+            "o--" if "printed" in name else "o-",
+            ms=4,
+            lw=1,
+            color=color,
+            label=name,
+        )
     a.axhline(1e-8, color="k", lw=0.6, ls=":")
     a.set(xlabel="time in ms (compiled, one core)", ylabel="largest error in q")
     a.legend(fontsize=7)
     finish(figure, file)
 
 
-def work_precision_pair(persistent: dict[str, np.ndarray], impact: dict[str, np.ndarray], file: str | Path) -> None:
+def work_precision_pair(
+    persistent: dict[str, np.ndarray], impact: dict[str, np.ndarray], file: str | Path
+) -> None:
     """The same methods on contact that persists and across an impact: (errors, seconds) by row."""
     figure, ((a, b),) = axes(1, 2, "Work against precision: a mass on a slope", (12.6, 4.4))
     for axis, curves, title in ((a, persistent, "contact persists"), (b, impact, "dropped: one impact")):
         for i, (name, rows) in enumerate(curves.items()):
-            axis.loglog(1e3 * rows[:, 1], rows[:, 0], "osd^v<>phXP"[i], ls="-", ms=4, lw=1, color=COLORS[i], label=name)
+            axis.loglog(
+                1e3 * rows[:, 1],
+                rows[:, 0],
+                "osd^v<>phXP"[i],
+                ls="-",
+                ms=4,
+                lw=1,
+                color=COLORS[i],
+                label=name,
+            )
         axis.set(title=title, xlabel="time in ms (compiled, one core)", ylabel="error in q")
     b.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.02, 1.0))
     finish(figure, file)

@@ -19,7 +19,8 @@ class RESULTS(eqx.Enumeration):
         " more max_iterations in ss.FixedPoint"
     )
     not_finite = (
-        "a nan or an infinity appeared in q or u; check what the system's functions return there (is M positive"
+        "a nan or an infinity appeared in q or u; check what the system's functions return there (is M "
+        "positive"
         " definite?) and use a smaller dt"
     )
     inconsistent_start = (
@@ -28,13 +29,15 @@ class RESULTS(eqx.Enumeration):
     )
     interrupted = "the run was interrupted; what had been computed is kept"
     modes_undecided = (
-        "no contact modes were found with which the motion goes on, or not even the shortest step could be solved;"
+        "no contact modes were found with which the motion goes on, or not even the shortest step could be "
+        "solved;"
         " loosen rtol and atol, or run it with a fixed dt, which needs no modes"
     )
     max_events_reached = "max_events was reached before t1; allow more events"
     max_steps_reached = "max_steps was reached before t1; allow more steps, a larger dt or looser tolerances"
     accepted_at_residual = (
-        "not every step was solved to the tolerance; the others were accepted at the residuals in sol.stats.residual, as"
+        "not every step was solved to the tolerance; the others were accepted at the residuals in "
+        "sol.stats.residual, as"
         " sol.stats.accepted says"
     )
 

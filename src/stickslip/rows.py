@@ -1,9 +1,9 @@
 """Where the rows of constraints and laws lie: the only place that knows.
 
-A row belongs to a bilateral constraint on position (g) or velocity (gamma), to a contact (N), or to a component of friction
-(F). Vectors of rows have the order (g, gamma, N, F) along their last axis; stages come as a leading axis, and one after the
-other where a solver wants a vector. Generalized-alpha has rows on three kinematic levels: position (g, N), velocity and
-acceleration (g, gamma, N, F), one after the other.
+A row belongs to a bilateral constraint on position (g) or velocity (gamma), to a contact (N), or to a
+component of friction (F). Vectors of rows have the order (g, gamma, N, F) along their last axis; stages come
+as a leading axis, and one after the other where a solver wants a vector. Generalized-alpha has rows on three
+kinematic levels: position (g, N), velocity and acceleration (g, gamma, N, F), one after the other.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ def _part(rows: Array | np.ndarray, i: int, j: int) -> Array:
 
     Empty parts are made afresh: a compiled function that returns an empty slice aborts in XLA.
     """
-    return jax.lax.slice_in_dim(rows, i, j, axis=-1) if j > i else jnp.zeros((*rows.shape[:-1], 0), rows.dtype)
+    return (
+        jax.lax.slice_in_dim(rows, i, j, axis=-1) if j > i else jnp.zeros((*rows.shape[:-1], 0), rows.dtype)
+    )
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,12 @@ class Layout:
 
     def name(self, row: int) -> str:
         """What a row is called where it is to blame."""
-        kinds = ("g[{}]", self.g), ("gamma[{}]", self.gamma), ("contact {}", self.N), ("friction velocity[{}]", self.F)
+        kinds = (
+            ("g[{}]", self.g),
+            ("gamma[{}]", self.gamma),
+            ("contact {}", self.N),
+            ("friction velocity[{}]", self.F),
+        )
         for kind, count in kinds:
             if row < count:
                 return kind.format(row)

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 START = 1e-8  # by how much of its own terms a start may violate a constraint
-CLOSED = 1e-9  # a contact of a state that nobody solved for is closed if its gap is below this part of its own terms
+# a contact of a state that nobody solved for is closed if its gap is below this part of its own terms
+CLOSED = 1e-9
 QUIET = 1e-10  # below this part of its own terms a velocity that was solved for is zero
 SELF_STRESS = 1e7  # percussions beyond this times the motion are no reason for round-off
 ROUND_OFF = 1e-13  # of the size of the whole mechanism, where a row has no terms of its own
@@ -40,7 +41,10 @@ class Scales(NamedTuple):
         """
         root = jnp.sqrt(self.G)
         motion = jnp.max(self.speed / jnp.where(root > 0.0, root, jnp.inf), initial=0.0)
-        return self.span * (self.speed + root * jnp.minimum(self.energy_norm(y), SELF_STRESS * motion)) + self.gap
+        return (
+            self.span * (self.speed + root * jnp.minimum(self.energy_norm(y), SELF_STRESS * motion))
+            + self.gap
+        )
 
     def energy_norm(self, y: Array) -> Float[Array, ""]:
         """What all percussions together can move."""

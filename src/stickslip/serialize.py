@@ -1,6 +1,8 @@
-"""Objects as JSON: class and fields, and back, for classes of this package only; stand-ins for those of others.
+"""Objects as JSON: class and fields, and back, for classes of this package only;
+stand-ins for those of others.
 
-A file that names a class cannot make anything run: nothing outside this package is looked up, let alone imported.
+A file that names a class cannot make anything run: nothing outside this package is looked up, let alone
+imported.
 """
 
 import contextlib
@@ -32,7 +34,8 @@ def describe(x: Any) -> Any:
     """What JSON can hold of an object; what it cannot is there by the name of its class."""
     name = _name(x)
     out: Any = {"other": name}
-    if callable(x) and hasattr(x, "__qualname__"):  # functions are told apart by their names, whatever they do
+    # functions are told apart by their names, whatever they do
+    if callable(x) and hasattr(x, "__qualname__"):
         out["function"] = f"{x.__module__}.{x.__qualname__}"
     if x is None or type(x) in (bool, int, str):
         out = x
@@ -69,7 +72,13 @@ def rebuild(description: Any) -> Any:
             array = np.array(numbers, dtype=dtype).reshape(shape)
             # Python's numbers make weak types, and only they can be made again.
             weak = description.get("weak") and not shape
-            out = jnp.asarray(array.item() if weak else array) if kind == "jax" else array[()] if kind == "scalar" else array
+            out = (
+                jnp.asarray(array.item() if weak else array)
+                if kind == "jax"
+                else array[()]
+                if kind == "scalar"
+                else array
+            )
         case {"tuple": parts}:
             out = tuple(map(rebuild, parts))
         case {"list": parts}:
@@ -139,11 +148,15 @@ def readable(x: Any) -> str:
 
 
 def difference(a: Any, b: Any, where: str = "") -> str | None:
-    """The first field in which what was given (b) differs from the file; how a number is held makes no difference."""
+    """The first field in which what was given (b) differs from the file;
+    how a number is held makes no difference.
+    """
     if _is_number(a) and _is_number(b):
         x, y = np.asarray(rebuild(a)), np.asarray(rebuild(b))
         same = x.shape == y.shape and np.array_equal(x, y, equal_nan=True)
-    elif isinstance(a, dict) and isinstance(b, dict) and short(a.get("class", "")) == short(b.get("class", "")):
+    elif (
+        isinstance(a, dict) and isinstance(b, dict) and short(a.get("class", "")) == short(b.get("class", ""))
+    ):
         parts = [_parts(a), _parts(b)]
         for key in (key for key in parts[0] if key in parts[1]):
             found = difference(parts[0][key], parts[1][key], f"{where}{key}")
@@ -152,7 +165,11 @@ def difference(a: Any, b: Any, where: str = "") -> str | None:
         same = parts[0].keys() == parts[1].keys() and all(a.get(k) == b.get(k) for k in ("other", "function"))
     else:
         same = a == b
-    return None if same else f"{where.lstrip('.')} is {readable(a)} in the file and {readable(b)} in what was given"
+    return (
+        None
+        if same
+        else f"{where.lstrip('.')} is {readable(a)} in the file and {readable(b)} in what was given"
+    )
 
 
 def _parts(x: dict[str, Any]) -> dict[str, Any]:
@@ -219,6 +236,7 @@ def _parameters(recorded: RecordedSystem | RecordedMethod) -> dict[str, Any]:
 def _no_class(recorded: Any, role: str, wanted: str) -> str:
     name = short(json.loads(recorded.description)["class"])
     return (
-        f"{wanted}: not at hand, because {name} is not a class of {PACKAGE} and of such the file has only `parameters`;"
+        f"{wanted}: not at hand, because {name} is not a class of {PACKAGE} and of such the file has only "
+        "`parameters`;"
         f" ss.load({recorded.path!r}, {role}={name}(...)) brings the {role} back"
     )

@@ -24,10 +24,14 @@ class NonPositive:
 
 
 class Balls(eqx.Module):
-    """A product of balls of given dimensions. Vectors have the components of one ball after the other on their last axis."""
+    """A product of balls of given dimensions.
+
+    Vectors have the components of one ball after the other on their last axis.
+    """
 
     dimensions: tuple[int, ...] = eqx.field(static=True)
-    # Half-lines in the place of some intervals, (-inf, 0] of -mu: no radius, and stick holds against any push.
+    # Half-lines in the place of some intervals, (-inf, 0] of -mu: no radius, and stick holds against any
+    # push.
     one_way: tuple[bool, ...] = eqx.field(static=True, default=())
 
     @property
@@ -85,7 +89,11 @@ class Balls(eqx.Module):
 
     def largest(self, per_component: Array) -> Array:
         """The largest (non-negative) component of each ball."""
-        return per_component if self._all_intervals else jnp.max(self.padded(per_component), axis=-1, initial=0.0)
+        return (
+            per_component
+            if self._all_intervals
+            else jnp.max(self.padded(per_component), axis=-1, initial=0.0)
+        )
 
     def dot(self, x: Array, y: Array) -> Array:
         """x . y of each ball."""
@@ -108,7 +116,9 @@ class Balls(eqx.Module):
         single = np.repeat(self.intervals, self.dimensions)
         return jnp.where(single, jnp.sign(x), along) if single.any() else along
 
-    def prox(self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]) -> Float[Array, "... n_F"]:
+    def prox(
+        self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]
+    ) -> Float[Array, "... n_F"]:
         """S0 (39), right: the nearest point of the ball."""
         norm = self.norm(x)
         factor = jnp.where(norm <= radius, 1.0, jnp.maximum(radius, 0.0) / jnp.where(norm > 0.0, norm, 1.0))
@@ -120,14 +130,21 @@ class Balls(eqx.Module):
         """The same for components."""
         return np.repeat(self.half_lines, self.dimensions)
 
-    def interior(self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]) -> Bool[Array, "... n_balls"]:
-        """Strictly inside, or on the boundary to round-off: slip so slow has no direction, and who stops there sticks.
+    def interior(
+        self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]
+    ) -> Bool[Array, "... n_balls"]:
+        """Strictly inside, or on the boundary to round-off: slip so slow has no direction,
+        and who stops there sticks.
 
         Strict, because an open contact has radius 0 and may have velocity 0.
         """
         return self.depth(x, radius * (1.0 + 16.0 * jnp.finfo(x.dtype).eps)) > 0.0
 
-    def depth(self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]) -> Float[Array, "... n_balls"]:
+    def depth(
+        self, x: Float[Array, "... n_F"], radius: Float[Array, "... n_balls"]
+    ) -> Float[Array, "... n_balls"]:
         """How far x is from the boundary, positive inside."""
         depth = radius - self.norm(x)
-        return jnp.where(self.half_lines, self.dot(-x, jnp.ones_like(x)), depth) if any(self.one_way) else depth
+        return (
+            jnp.where(self.half_lines, self.dot(-x, jnp.ones_like(x)), depth) if any(self.one_way) else depth
+        )

@@ -7,8 +7,9 @@
             ss.shapes.Contacts(at=[[q[0], q[1] - 0.1]], normals=[[0, 1]], tangents=[[[1, 0]]]),
         ]
 
-Points have two coordinates in the plane, three in space; a drawing has one kind only. ``Contacts`` says where contact forces
-act, in the order of the system's contacts, so that they can be drawn as arrows; a system that has ``touches`` need not.
+Points have two coordinates in the plane, three in space; a drawing has one kind only. ``Contacts`` says where
+contact forces act, in the order of the system's contacts, so that they can be drawn as arrows; a system that
+has ``touches`` need not.
 """
 
 from typing import Any
@@ -47,7 +48,9 @@ class Polygon(Shape):
 
 
 class Mesh(Shape):
-    """Triangles in space; those marked 1 in ``marks`` have the colour ``accent``, so that one sees it turn."""
+    """Triangles in space; those marked 1 in ``marks`` have the colour ``accent``,
+    so that one sees it turn.
+    """
 
     points: Any = eqx.field(converter=_points)  # (n, 3)
     triangles: Any = eqx.field(converter=jnp.asarray)  # (m, 3) numbers of points
@@ -58,7 +61,9 @@ class Mesh(Shape):
 
     def __check_init__(self):
         if self.marks is not None and self.marks.shape != self.triangles.shape[:1]:
-            raise ValueError(f"Mesh(marks): one for each of {len(self.triangles)} triangles, got shape {self.marks.shape}")
+            raise ValueError(
+                f"Mesh(marks): one for each of {len(self.triangles)} triangles, got shape {self.marks.shape}"
+            )
 
 
 class Contacts(Shape):
@@ -69,7 +74,8 @@ class Contacts(Shape):
 
     at: Any = eqx.field(converter=_points)  # (contacts, dim)
     normals: Any = eqx.field(converter=_points)  # (contacts, dim)
-    tangents: Any = eqx.field(converter=lambda x: None if x is None else _points(x), default=None)  # (contacts, k, dim)
+    # (contacts, k, dim)
+    tangents: Any = eqx.field(converter=lambda x: None if x is None else _points(x), default=None)
 
     @classmethod
     def of(cls, system: Any, t: Any, q: Any) -> "Contacts":
@@ -79,9 +85,13 @@ class Contacts(Shape):
     def __check_init__(self):
         n, dim = self.at.shape if self.at.ndim == 2 else (0, 0)
         if not dim or self.normals.shape != (n, dim):
-            raise ValueError(f"Contacts(at, normals): both (contacts, dim), got {self.at.shape} and {self.normals.shape}")
+            raise ValueError(
+                f"Contacts(at, normals): both (contacts, dim), got {self.at.shape} and {self.normals.shape}"
+            )
         if self.tangents is not None and (self.tangents.ndim != 3 or self.tangents.shape[::2] != (n, dim)):
-            raise ValueError(f"Contacts(tangents): ({n}, directions, {dim}) is needed, got {self.tangents.shape}")
+            raise ValueError(
+                f"Contacts(tangents): ({n}, directions, {dim}) is needed, got {self.tangents.shape}"
+            )
 
 
 # ---- in the plane
@@ -97,7 +107,10 @@ def disk(centre: Any, radius: Any, angle: Any = 0.0, color: str = STEEL) -> list
     """A disk with a spoke that shows how it turns."""
     centre = _points(centre)
     spoke = radius * jnp.array([jnp.cos(angle), jnp.sin(angle)])
-    return [Polygon(centre + radius * jnp.asarray(circle()), color=color), Line(jnp.stack([centre, centre + spoke]))]
+    return [
+        Polygon(centre + radius * jnp.asarray(circle()), color=color),
+        Line(jnp.stack([centre, centre + spoke])),
+    ]
 
 
 def box(centre: Any, width: Any, height: Any, angle: Any = 0.0, color: str = STEEL) -> Polygon:
@@ -111,7 +124,9 @@ def box(centre: Any, width: Any, height: Any, angle: Any = 0.0, color: str = STE
 
 
 def _grid(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Triangles of a grid of points that closes in the second direction, and marks of every second sector in eight."""
+    """Triangles of a grid of points that closes in the second direction,
+    and marks of every second sector in eight.
+    """
     r, c = np.meshgrid(np.arange(rows - 1), np.arange(columns), indexing="ij")
     a, b = r * columns + c, r * columns + (c + 1) % columns
     triangles = np.stack([a, b, a + columns, b, b + columns, a + columns], axis=-1)  # two a cell
@@ -120,7 +135,9 @@ def _grid(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def revolved(centre: Any, A: Any, profile: Any, color: str = STEEL, sectors: int = 24) -> Mesh:
-    """A body of revolution about the third axis of A: ``profile`` are its (radius, height), from one end to the other."""
+    """A body of revolution about the third axis of A: ``profile`` are its (radius,
+    height), from one end to the other.
+    """
     radius, height = jnp.asarray(profile, dtype=float).T
     ring = jnp.asarray(circle(sectors))
     around = radius[:, None, None] * ring

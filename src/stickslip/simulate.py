@@ -66,10 +66,12 @@ def simulate(
     events: Any = (),
     restart: Solution | None = None,
 ) -> Solution:
-    """Run a system from (q0, u0) at t0 to t1: with steps dt, with tolerances, or with a ``stepsize`` that chooses them.
+    """Run a system from (q0, u0) at t0 to t1: with steps dt, with tolerances,
+    or with a ``stepsize`` that chooses them.
 
-    ``method`` is an instance such as `ss.Rattle()`, or a name: "rattle", "radau3". ``restart=sol`` goes on where another run
-    ended, in place of q0, u0 and t0, with its system and method unless others are given; the solution begins there.
+    ``method`` is an instance such as `ss.Rattle()`, or a name: "rattle", "radau3". ``restart=sol`` goes on
+    where another run ended, in place of q0, u0 and t0, with its system and method unless others are given;
+    the solution begins there.
 
     Outside of tracing it runs in chunks: a progress bar moves (by default on a terminal, ``progress`` forces
     or forbids it), Ctrl-C returns what is there (and says so; a second one raises), and a failed step ends
@@ -77,19 +79,22 @@ def simulate(
     result code instead. Inside jit, vmap and derivatives it is one loop, failure is told by ``sol.result``
     alone, and a ``stepsize`` needs ``max_steps``, the number of rows; rows after the end repeat the end.
 
-    ``save_every=k`` keeps the start, every k-th step of a fixed size and the last one; percussions and iterations of a row
-    are then those of all steps since the row before.
+    ``save_every=k`` keeps the start, every k-th step of a fixed size and the last one; percussions and
+    iterations of a row are then those of all steps since the row before.
 
-    ``rtol`` and ``atol`` (of q and u, as in scipy's solve_ivp) choose the steps and locate impacts, lift-off, stick and
-    slip: the order of the method holds through them (docs/events.md). ``dt`` with ``locate=True`` makes steps of one size
-    between events. ``dt_max`` limits steps; flights shorter than ``dt_zeno`` are not resolved; ``events`` are your own
-    functions (t, q, u) whose zeros are located, with the attributes ``terminal`` and ``direction`` of solve_ivp; ``t_eval``
-    are the times of the rows to keep. Without a method one that suits the tolerances is taken, see ``sol.method``.
+    ``rtol`` and ``atol`` (of q and u, as in scipy's solve_ivp) choose the steps and locate impacts, lift-off,
+    stick and slip: the order of the method holds through them (docs/events.md). ``dt`` with ``locate=True``
+    makes steps of one size between events. ``dt_max`` limits steps; flights shorter than ``dt_zeno`` are not
+    resolved; ``events`` are your own functions (t, q, u) whose zeros are located, with the attributes
+    ``terminal`` and ``direction`` of solve_ivp; ``t_eval`` are the times of the rows to keep. Without a
+    method one that suits the tolerances is taken, see ``sol.method``.
     """
     if restart is not None:
         system, method, q0, u0, t0 = _going_on(restart, system, method, q0, u0, t0)
     system = as_parameters(system)
-    located = Located.of(rtol, atol, dt, locate, dt_max, dt_zeno, max_events, t_eval, events, stepsize, save_every)
+    located = Located.of(
+        rtol, atol, dt, locate, dt_max, dt_zeno, max_events, t_eval, events, stepsize, save_every
+    )
     if method is None and located is not None:
         method = located.suitable()
     method = _method(method)
@@ -100,12 +105,16 @@ def simulate(
     times = float(t0), float(t1)
     with explaining():
         if located is not None:
-            return run_located(system, method, located, times, q, u, traced, crowded, progress, max_steps, throw)
+            return run_located(
+                system, method, located, times, q, u, traced, crowded, progress, max_steps, throw
+            )
         if stepsize is not None:
             out = _adjusted_steps(system, method, stepsize, times, q, u, traced, crowded, progress, max_steps)
         else:
             assert dt is not None
-            out = _fixed_steps(system, method, float(dt), times, q, u, traced, crowded, progress, max_steps, int(save_every))
+            out = _fixed_steps(
+                system, method, float(dt), times, q, u, traced, crowded, progress, max_steps, int(save_every)
+            )
     sol = _solution(system, method, q, u, out, t0, jnp if traced else np)
     if not traced and throw and not succeeded(out.result) and out.result != RESULTS.interrupted:
         raise SimulationError(_explain(out, sol, t1), sol)
@@ -117,7 +126,9 @@ def _going_on(sol: Any, system: Any, method: Any, q0: Any, u0: Any, t0: float) -
     if not isinstance(sol, Solution):
         raise TypeError(f"restart must be a solution, as ss.simulate returns it, got {reprlib.repr(sol)}")
     if is_traced(sol):
-        raise TypeError("restart must be a solution with numbers: inside jit, vmap or a derivative give q0, u0 and t0")
+        raise TypeError(
+            "restart must be a solution with numbers: inside jit, vmap or a derivative give q0, u0 and t0"
+        )
     if q0 is not None or u0 is not None or t0 != 0.0:
         raise ValueError("restart gives q0, u0 and t0: leave these away, or give them in place of restart")
     end = sol._single("restart")
@@ -129,30 +140,44 @@ def _method(method: Any) -> Method:
     if isinstance(method, str):
         return by_name(method)
     if method is None:
-        raise TypeError('method is missing: give one such as ss.Rattle() or "rattle", or tolerances rtol=... and atol=...')
+        raise TypeError(
+            'method is missing: give one such as ss.Rattle() or "rattle", or tolerances rtol=... and atol=...'
+        )
     if isinstance(method, type) and issubclass(method, Method):
-        raise TypeError(f"method is the class {method.__name__}: method must be an instance such as ss.{method.__name__}()")
+        raise TypeError(
+            f"method is the class {method.__name__}: method must be an instance such as "
+            f"ss.{method.__name__}()"
+        )
     if not isinstance(method, Method):
         raise TypeError(
-            f'method must be an instance such as ss.Rattle(), or a name such as "rattle", got {reprlib.repr(method)}'
+            'method must be an instance such as ss.Rattle(), or a name such as "rattle", got '
+            f"{reprlib.repr(method)}"
         )
     return method
 
 
-def _check_steps(method: Method, dt: float | None, stepsize: SwitchingPoints | None, located: Located | None) -> None:
+def _check_steps(
+    method: Method, dt: float | None, stepsize: SwitchingPoints | None, located: Located | None
+) -> None:
     """One way of choosing steps, and a method that can do with it."""
     if stepsize is not None and not isinstance(stepsize, SwitchingPoints):
         raise TypeError(f"stepsize must be an ss.SwitchingPoints(...), got {stepsize!r}")
     if located is None and (dt is None) == (stepsize is None):
-        have = "neither dt nor stepsize is given, and no tolerances" if dt is None else "dt and stepsize are both given"
+        have = (
+            "neither dt nor stepsize is given, and no tolerances"
+            if dt is None
+            else "dt and stepsize are both given"
+        )
         raise ValueError(
-            f"{have}: give dt=... for steps of one size, rtol=... and atol=..., or stepsize=ss.SwitchingPoints(...)"
+            f"{have}: give dt=... for steps of one size, rtol=... and atol=..., or "
+            "stepsize=ss.SwitchingPoints(...)"
         )
     if located is not None:
         located.check(method)
     elif dt is not None and method.needs_stepsize:
         raise ValueError(
-            f"{type(method).__name__}: {method.needs_stepsize}: it needs stepsize=ss.SwitchingPoints(...), not dt"
+            f"{type(method).__name__}: {method.needs_stepsize}: it needs stepsize=ss.SwitchingPoints(...), "
+            "not dt"
         )
 
 
@@ -162,11 +187,23 @@ def _check_counts(max_steps: Any, save_every: Any, stepsize: SwitchingPoints | N
     if not is_count(save_every):
         raise ValueError(f"save_every must be a positive integer, got {save_every!r}")
     if save_every > 1 and stepsize is not None:
-        raise ValueError("save_every is for steps of a fixed size: with a stepsize every accepted step is kept")
+        raise ValueError(
+            "save_every is for steps of a fixed size: with a stepsize every accepted step is kept"
+        )
 
 
 def _fixed_steps(
-    system, method, dt: float, times, q, u, traced: bool, crowded: bool, progress, max_steps: int | None, every: int
+    system,
+    method,
+    dt: float,
+    times,
+    q,
+    u,
+    traced: bool,
+    crowded: bool,
+    progress,
+    max_steps: int | None,
+    every: int,
 ) -> _Outcome:
     t0, t1 = times
     key = captured(system, method)
@@ -201,12 +238,16 @@ def _adjusted_steps(
     key, controller = captured(system, method), Adjusted(stepsize.as_arrays(), t0, t1)
     if traced:
         if max_steps is None:
-            raise ValueError("max_steps is missing: inside jit, vmap or a derivative, stepsize needs a number of rows")
+            raise ValueError(
+                "max_steps is missing: inside jit, vmap or a derivative, stepsize needs a number of rows"
+            )
         state, kept, made, first = loop.whole(system, method, controller, t0, q, u, max_steps, key)
         t = jnp.concatenate([t0[None], kept.t])
         counts: Any = state.attempts, jnp.minimum(made, max_steps)
         result = unless_finished(state.result, state.finished & (made <= max_steps))
-        return _Outcome(t, kept.row, first, result, state.rows, 0.0, made, (kept.order, kept.state, kept.missed, *counts))
+        return _Outcome(
+            t, kept.row, first, result, state.rows, 0.0, made, (kept.order, kept.state, kept.missed, *counts)
+        )
     over = (lambda state: False) if max_steps is None else lambda state: int(state.k) >= max_steps
     run = Run.of(system, method, controller, times[0], q, u, key, crowded=crowded, over=over)
     with meter(progress, controller.goal, controller.units) as bar:
@@ -277,7 +318,9 @@ def _explain(out: _Outcome, sol: Solution, t1: float) -> str:
 
 
 def _stiffness(sol: Solution, dt: float) -> str:
-    """What to do where forces change faster than a method that evaluates them at the start of a step can bear."""
+    """What to do where forces change faster than a method that evaluates them at the start of a step can
+    bear.
+    """
     if not sol.method.explicit_forces:
         return ""
     system, t, q, u = sol.system, float(sol.t[-1]), jnp.asarray(sol.q[-1]), jnp.asarray(sol.u[-1])
@@ -287,10 +330,13 @@ def _stiffness(sol: Solution, dt: float) -> str:
     if not np.all(np.isfinite(rates)):
         return ""
     n = u.shape[0]
-    fastest = max(np.sqrt(np.abs(np.linalg.eigvals(rates[:, :n])).max()), np.abs(np.linalg.eigvals(rates[:, n:])).max())
+    fastest = max(
+        np.sqrt(np.abs(np.linalg.eigvals(rates[:, :n])).max()), np.abs(np.linalg.eigvals(rates[:, n:])).max()
+    )
     if fastest * dt <= EXPLICIT_LIMIT:
         return ""
     return (
-        f"the forces are stiff, they change within {1.0 / fastest:.1e} s, and {type(sol.method).__name__} needs steps that"
+        f"the forces are stiff, they change within {1.0 / fastest:.1e} s, and {type(sol.method).__name__} "
+        "needs steps that"
         " follow: a stiffly accurate method does not, such as ss.RadauIIA(2)"
     )

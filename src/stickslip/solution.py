@@ -27,27 +27,32 @@ BLOCK = 1024
 
 
 class Stats(eqx.Module):
-    """Per step and solve: Moreau and generalized-alpha 1; Rattle, Lobatto, Radau 2; diagonally implicit s + 1.
+    """Per step and solve: Moreau and generalized-alpha 1; Rattle, Lobatto, Radau 2;
+    diagonally implicit s + 1.
 
-    Where steps are adjusted, iterations are all that were spent since the row before, in substeps and in rejected steps too.
+    Where steps are adjusted, iterations are all that were spent since the row before, in substeps and in
+    rejected steps too.
     """
 
     newton_iterations: Int[Array, "steps solves"]
     fixed_point_iterations: Int[Array, "steps solves"]
     residual: Float[Array, "steps solves"]
     mode_failed: Any = (
-        None  # (steps, laws): friction was as printed, and first order where slip turns, though contact persisted
+        # (steps, laws): friction was as printed, and first order where slip turns, though contact persisted
+        None
     )
     attempts: Any = None  # of adjusted steps: how many were computed,
     steps: Any = None  # and how many of them were kept (rows beyond repeat the last one)
     smallest_gap: Any = None  # of open contacts, between rows too (where events were located)
-    inaccurate: Any = None  # (steps): of adjusted steps, which missed their tolerance and were accepted nevertheless
+    # (steps): of adjusted steps, which missed their tolerance and were accepted nevertheless
+    inaccurate: Any = None
 
     @property
     def mode_failures(self) -> Int[Array, " laws"]:
         """By law, contacts first: in how many steps the friction mode that contact began with did not hold.
 
-        Then the printed law was taken. A few are transitions; many in a row say that the order of the method is lost.
+        Then the printed law was taken. A few are transitions; many in a row say that the order of the method
+        is lost.
         """
         return self.mode_failed.sum(axis=-2)
 
@@ -76,7 +81,8 @@ class SwitchingPoint(NamedTuple):
 class Solution(eqx.Module):
     """Rows are times; percussions P_* are those of the step that ends at the row (row 0 is zero).
 
-    What `jax.vmap` makes of it has leading axes, which everything derived has too; ``sol[0]`` is one of its runs.
+    What `jax.vmap` makes of it has leading axes, which everything derived has too; ``sol[0]`` is one of its
+    runs.
     """
 
     t: Float[Array, " rows"]
@@ -90,7 +96,8 @@ class Solution(eqx.Module):
     stats: Stats  # iterations and residuals, `ss.Stats`
     system: System  # as it was run
     method: Method  # as it was run
-    # Forces at the end and impulses of the step, from methods that tell them apart (generalized-alpha); else None.
+    # Forces at the end and impulses of the step, from methods that tell them apart (generalized-alpha); else
+    # None.
     la_g: Any = None
     la_gamma: Any = None
     la_N: Any = None
@@ -101,10 +108,11 @@ class Solution(eqx.Module):
     Lambda_F: Any = None
     # Where steps were adjusted: the order of each step; else None.
     order: Any = None
-    # Where the run itself decided them: contacts that are closed, then friction reservoirs that stick; else None.
+    # Where the run itself decided them: contacts that are closed, then friction reservoirs that stick; else
+    # None.
     modes: Any = None
-    # Where events were located: what happened, and rates that `sol(t)` needs. A row has u_dot after its events, and of the
-    # step that ends there u_dot at the end and at a quarter.
+    # Where events were located: what happened, and rates that `sol(t)` needs. A row has u_dot after its
+    # events, and of the step that ends there u_dot at the end and at a quarter.
     events: Any = None  # what happened and when, `ss.Events`, where events were located
     u_dot: Any = None
     u_dot_before: Any = None
@@ -122,13 +130,19 @@ class Solution(eqx.Module):
 
             return named(self, i)
         if not self.is_batch:
-            raise TypeError("sol[i] takes a run out of a batch, and this is a single run: rows are sol.q[i], sol.u[i], ...")
+            raise TypeError(
+                "sol[i] takes a run out of a batch, and this is a single run: rows are sol.q[i], sol.u[i], "
+                "..."
+            )
         return jax.tree.map(lambda a: a[i], self)
 
     def _single(self, what: str) -> "Solution":
         """Self, unless it is a batch."""
         if self.is_batch:
-            raise ValueError(f"{what} takes one run, and this is a batch of shape {np.shape(self.t)[:-1]}: take one, sol[0]")
+            raise ValueError(
+                f"{what} takes one run, and this is a batch of shape {np.shape(self.t)[:-1]}: take one, "
+                "sol[0]"
+            )
         return self
 
     @property
@@ -143,9 +157,13 @@ class Solution(eqx.Module):
         return self.u_dot_before is not None
 
     def switching_points(self) -> list[Any]:
-        """Where laws switched, of a run with adjusted steps, in the order of time; of a batch a list for each run."""
+        """Where laws switched, of a run with adjusted steps, in the order of time;
+        of a batch a list for each run.
+        """
         if self.modes is None:
-            raise AttributeError("switching points are known of runs with stepsize=ss.SwitchingPoints(...) only")
+            raise AttributeError(
+                "switching points are known of runs with stepsize=ss.SwitchingPoints(...) only"
+            )
         if self.is_batch:
             return [self[i].switching_points() for i in range(len(self.t))]
         n_N = self.P_N.shape[1]
@@ -155,11 +173,15 @@ class Solution(eqx.Module):
             names = ("open", "closed") if closed else ("slip", "stick")
             name = f"contact {law}" if closed else f"friction {law - n_N}"
             now = int(state[row + 1, law])
-            points.append(SwitchingPoint(float(self.t[row + 1]), int(row) + 1, name, names[1 - now], names[now]))
+            points.append(
+                SwitchingPoint(float(self.t[row + 1]), int(row) + 1, name, names[1 - now], names[now])
+            )
         return points
 
     def _rows(self, f: Any, *names: str) -> Any:
-        """f(system, row) for all rows; in blocks of one size, so that a longer run needs no new compilation."""
+        """f(system, row) for all rows; in blocks of one size,
+        so that a longer run needs no new compilation.
+        """
         if self.is_batch:
             return eqx.filter_vmap(lambda sol: sol._rows(f, *names))(self)
         columns, key = tuple(getattr(self, name) for name in names), captured(self.system)
@@ -170,7 +192,9 @@ class Solution(eqx.Module):
             part = [c[k : k + BLOCK] for c in columns]
             n = len(part[0])
             padded = tuple(np.concatenate([c, np.repeat(c[-1:], BLOCK - n, axis=0)]) for c in part)
-            blocks.append(jax.tree.map(lambda a, n=n: np.asarray(a)[:n], _mapped(f, self.system, padded, key)))
+            blocks.append(
+                jax.tree.map(lambda a, n=n: np.asarray(a)[:n], _mapped(f, self.system, padded, key))
+            )
         return jax.tree.map(lambda *a: np.concatenate(a), *blocks)
 
     def _from_file(self, name: str) -> Any:
@@ -186,13 +210,18 @@ class Solution(eqx.Module):
 
     @property
     def state(self) -> np.ndarray:
-        """What each law does at each row, in words: "open", "slip" or "stick", (rows, laws), in the order of ``laws``.
+        """What each law does at each row, in words: "open", "slip" or "stick", (rows, laws),
+        in the order of ``laws``.
 
-        As forces are, it is that of the instant, after whatever happened there: a contact that bounces is open. Stick is
-        that of sliding, whatever rolling and pivoting do; without friction a contact slips wherever it is closed.
+        As forces are, it is that of the instant, after whatever happened there: a contact that bounces is
+        open. Stick is that of sliding, whatever rolling and pivoting do; without friction a contact slips
+        wherever it is closed.
         """
         if isinstance(self.t, jax.core.Tracer):
-            raise TypeError("sol.state has words, and inside jit, vmap or a derivative there are none: use sol.state_code()")
+            raise TypeError(
+                "sol.state has words, and inside jit, vmap or a derivative there are none: use "
+                "sol.state_code()"
+            )
         return np.array(contact_states.STATES)[np.asarray(self.state_code())]
 
     def state_code(self) -> Int[Array, "rows laws"]:
@@ -221,11 +250,13 @@ class Solution(eqx.Module):
         if self.t.shape[-1] < 2:
             return contact_states.codes(laws, rests, stick)
         pushes = xp.asarray(self.P_N) > 0.0
-        # A contact that pushes before and after has not opened in between, whatever is left of a bounce; nothing comes
-        # after the last row, but something two steps before its end.
+        # A contact that pushes before and after has not opened in between, whatever is left of a bounce;
+        # nothing comes after the last row, but something two steps before its end.
         closed = rests | (pushes & xp.concatenate([pushes[..., 1:, :], pushes[..., -2:-1, :]], axis=-2))
         # At rest or touching at the start says little: whether it stays so, the first step knows.
-        closed, stick = (xp.concatenate([a[..., :1, :] & a[..., 1:2, :], a[..., 1:, :]], axis=-2) for a in (closed, stick))
+        closed, stick = (
+            xp.concatenate([a[..., :1, :] & a[..., 1:2, :], a[..., 1:, :]], axis=-2) for a in (closed, stick)
+        )
         return contact_states.codes(laws, closed, stick)
 
     @property
@@ -245,9 +276,9 @@ class Solution(eqx.Module):
     def forces(self) -> Forces:
         """Multipliers from the acceleration level at each saved state, of the order of u (S0 section 5.3).
 
-        Percussions are averages over a step and first order; these are forces at an instant. A contact counts as
-        closed where its gap and gap rate are zero; velocity-level methods, whose gaps drift, say so by P_N > 0 (which
-        counts a contact that has just bounced as still closed in the row of its impact).
+        Percussions are averages over a step and first order; these are forces at an instant. A contact counts
+        as closed where its gap and gap rate are zero; velocity-level methods, whose gaps drift, say so by P_N
+        > 0 (which counts a contact that has just bounced as still closed in the row of its impact).
         """
         if self.u_dot is not None:
             ok = (np if isinstance(self.t, np.ndarray) else jnp).isfinite(self.t)
@@ -256,13 +287,16 @@ class Solution(eqx.Module):
         return self._rows(f, "t", "dt", "q", "u", "P_N", "P_F")
 
     def __call__(self, t: Any) -> tuple[Array, Array]:
-        """(q, u) at a time, or at an array of times, of a run with located events; at an impact those after it.
+        """(q, u) at a time, or at an array of times, of a run with located events;
+        at an impact those after it.
 
-        Continuous in q, of the order of the method up to order 5 (`stickslip.located.dense`); never across an impact.
+        Continuous in q, of the order of the method up to order 5 (`stickslip.located.dense`); never across an
+        impact.
         """
         if self.events is None:
             raise TypeError(
-                "sol(t) is there for runs with tolerances, simulate(..., rtol=..., atol=...), or with locate=True"
+                "sol(t) is there for runs with tolerances, simulate(..., rtol=..., atol=...), or with "
+                "locate=True"
             )
         if self.u_dot_before is None:
             raise TypeError("sol(t): of a run with t_eval=... only the rows asked for were kept")
@@ -275,13 +309,15 @@ class Solution(eqx.Module):
         return between(self, jnp.asarray(t, dtype=float), captured(self.system))
 
     def dissipation(self) -> tuple[Array, Array]:
-        """What each law has taken out of the system up to each row, by friction and in impacts: (rows, laws) each, in J.
+        """What each law has taken out of the system up to each row, by friction and in impacts: (rows,
+        laws) each, in J.
 
         Of runs with located events; the energy of a system that nothing drives falls by their sum.
         """
         if self.u_dot_before is None:
             raise TypeError(
-                "dissipation() is there for runs with tolerances, simulate(..., rtol=..., atol=...), or locate=True"
+                "dissipation() is there for runs with tolerances, simulate(..., rtol=..., atol=...), or "
+                "locate=True"
             )
         from .located.output import dissipated
 
@@ -297,7 +333,9 @@ class Solution(eqx.Module):
         return at_times(self, np.unique(np.concatenate([even, np.asarray(self.events.t)])), np)
 
     def to_xarray(self) -> "Dataset":
-        """All arrays as an `xarray.Dataset` with the names and units of the system's ``coordinates`` and ``contacts``."""
+        """All arrays as an `xarray.Dataset` with the names and units of the system's ``coordinates`` and
+        ``contacts``.
+        """
         from .dataset import to_xarray
 
         return to_xarray(self._single("to_xarray"))
@@ -312,11 +350,12 @@ class Solution(eqx.Module):
         save(self._single("save"), path)
 
     def plot(self, path: Any = None, title: str = "", *, panels: Any = None, contacts: Any = None) -> Any:
-        """Positions, velocities, gaps, contact forces, stick and slip, energy and step sizes over time, as a picture.
+        """Positions, velocities, gaps, contact forces, stick and slip, energy and step sizes over time,
+        as a picture.
 
-        Written to ``path`` (.png, .pdf, .svg), or a matplotlib figure where none is given. ``panels`` chooses some of
-        "positions", "velocities", "gaps", "forces", "states", "energy", "steps", "order"; ``contacts`` some of the laws, by
-        name or number.
+        Written to ``path`` (.png, .pdf, .svg), or a matplotlib figure where none is given. ``panels`` chooses
+        some of "positions", "velocities", "gaps", "forces", "states", "energy", "steps", "order";
+        ``contacts`` some of the laws, by name or number.
         """
         from .overview import overview
 
@@ -325,8 +364,8 @@ class Solution(eqx.Module):
     def animate(self, path: Any = None, *, title: str = "", frames: int = 200, duration: float = 8.0) -> Any:
         """A page to play, pause and scrub, written to ``path`` (.html) if one is given; it needs no network.
 
-        The mechanism appears as its system's ``draw(t, q)`` says, see `stickslip.shapes`; a scene knows its shapes.
-        ``duration`` is that of the playback in seconds.
+        The mechanism appears as its system's ``draw(t, q)`` says, see `stickslip.shapes`; a scene knows its
+        shapes. ``duration`` is that of the playback in seconds.
         """
         from .animation import Animation
 

@@ -28,7 +28,8 @@ class StackedLaws(eqx.Module):
     coefficient: Float[Array, " n_balls"]
     set: Balls
     contact_of: tuple[int, ...] = eqx.field(static=True)  # ball -> contact, -1 for a constant reservoir
-    bias: Float[Array, " n_F"] | None = None  # force in the middle of each reservoir, in physical units; None: all zero
+    # force in the middle of each reservoir, in physical units; None: all zero
+    bias: Float[Array, " n_F"] | None = None
 
     @classmethod
     def of(cls, laws: Sequence[Contact | FrictionElement]) -> "StackedLaws":
@@ -112,7 +113,9 @@ class StackedLaws(eqx.Module):
         if not self.constant.any():
             return of_contacts[..., np.asarray(self.contact_of, dtype=int)]
         if self.constant.all():
-            return jnp.broadcast_to(jnp.asarray(elsewhere, of_contacts.dtype), (*of_contacts.shape[:-1], self.set.count))
+            return jnp.broadcast_to(
+                jnp.asarray(elsewhere, of_contacts.dtype), (*of_contacts.shape[:-1], self.set.count)
+            )
         on_contacts = of_contacts[..., np.maximum(np.asarray(self.contact_of, dtype=int), 0)]
         return jnp.where(self.constant, elsewhere, on_contacts)
 
@@ -128,13 +131,17 @@ class StackedLaws(eqx.Module):
         return self.coefficient * self.of_balls(mu_N, duration)
 
     def active_set(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, may_stick, duration) -> ActiveSet:
-        """The conditions of (6.8): a_N in R_0^-, a_F inside the ball; contacts not ``closed`` carry nothing."""
+        """The conditions of (6.8): a_N in R_0^-, a_F inside the ball;
+        contacts not ``closed`` carry nothing.
+        """
         normal = closed & NonPositive.contains(rho_N * psi_N - mu_N)
         radius = self.radii(jnp.where(normal, jnp.maximum(mu_N, 0.0), 0.0), duration)
         a_F = self.set.expand(rho_F) * psi_F - mu_F
         return ActiveSet(normal, may_stick & self.set.interior(a_F, radius))
 
-    def residual(self, active: ActiveSet, psi_N, psi_F, mu_N, mu_F, rho_F, may_stick, duration) -> tuple[Array, Array]:
+    def residual(
+        self, active: ActiveSet, psi_N, psi_F, mu_N, mu_F, rho_F, may_stick, duration
+    ) -> tuple[Array, Array]:
         """(6.8) with the active set held: rows are free of rho except in the slip direction."""
         F_N = jnp.where(active.normal, psi_N, mu_N)
         radius = self.radii(jnp.where(active.normal, mu_N, 0.0), duration)
@@ -143,7 +150,9 @@ class StackedLaws(eqx.Module):
         slip = mu_F + self.set.expand(radius) * self.set.direction(a_F)
         return F_N, jnp.where(self.set.expand(active.stick), psi_F, slip)
 
-    def project(self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, may_stick, duration) -> tuple[Array, Array]:
+    def project(
+        self, psi_N, psi_F, mu_N, mu_F, rho_N, rho_F, closed, may_stick, duration
+    ) -> tuple[Array, Array]:
         """-prox(rho psi - mu), (6.14b). The ball takes the new mu_N, so that the cone holds when it ends."""
         mu_N = jnp.where(closed, -NonPositive.prox(rho_N * psi_N - mu_N), 0.0)
         return mu_N, self.project_friction(psi_F, mu_N, mu_F, rho_F, may_stick, duration)

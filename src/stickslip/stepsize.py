@@ -1,21 +1,24 @@
 """Step size adjustment: small steps at switching points, large ones between them (S4 sections 5 and 9.3).
 
-Three steps are at hand: the *accepted* one, which cannot be rejected any more, the *previous* one, computed but perhaps with
-a switching point at its end that nobody saw, and the *actual* one, about to be computed from the end of the previous.
+Three steps are at hand: the *accepted* one, which cannot be rejected any more, the *previous* one, computed
+but perhaps with a switching point at its end that nobody saw, and the *actual* one, about to be computed from
+the end of the previous.
 
-    smooth     every law as in the accepted step: actual -> previous -> accepted; longer steps once past t_noInc    Table IV
-    inaccurate extrapolation, or an embedded formula, missed its tolerance: the actual step again, in half; or it is taken as
-               it is, if that is chosen (section 9.3), and counted
-    detected   a law changed its state: back to the accepted step, in half, and no longer before t_noInc = t_E      Table V
-    resolved   the same in a step of dt_min: the actual step is accepted with its new state                         Table VI
+    smooth      every law as in the accepted step: actual -> previous -> accepted; longer steps once past
+                t_noInc  (Table IV)
+    inaccurate  extrapolation, or an embedded formula, missed its tolerance: the actual step again, in half;
+                or it is taken as it is, if that is chosen (section 9.3), and counted
+    detected    a law changed its state: back to the accepted step, in half, and no longer before
+                t_noInc = t_E  (Table V)
+    resolved    the same in a step of dt_min: the actual step is accepted with its new state  (Table VI)
 
-An inaccurate step can make the actual step shorter than the previous one. A law that changes there may have changed in the
-previous step already; it is then halved, even if the actual step has dt_min, a case the tables do not have. A step whose
-solve fails counts as inaccurate; only at dt_min it ends the run.
+An inaccurate step can make the actual step shorter than the previous one. A law that changes there may have
+changed in the previous step already; it is then halved, even if the actual step has dt_min, a case the tables
+do not have. A step whose solve fails counts as inaccurate; only at dt_min it ends the run.
 
-Forces that jump at a given time are no laws, and a step over the jump need not notice it: its substeps may all lie on one
-side, or see it in just the way that extrapolation expects of a smooth force. A system names such times (`switching_times`)
-and steps end there.
+Forces that jump at a given time are no laws, and a step over the jump need not notice it: its substeps may
+all lie on one side, or see it in just the way that extrapolation expects of a smooth force. A system names
+such times (`switching_times`) and steps end there.
 """
 
 import math
@@ -38,15 +41,17 @@ EDGE = 1e-9  # relative: a step of dt_min is recognised in spite of round-off
 
 
 class SwitchingPoints(eqx.Module):
-    """Steps between dt_min and dt_max; rtol and atol decide the order of `ss.Extrapolation`, and by embedded weights the
-    steps of `ss.TRBDF2`, `ss.TRX2` and `ss.TRTheta`. Other methods ignore them."""
+    """Steps between dt_min and dt_max; rtol and atol decide the order of `ss.Extrapolation`, and by embedded
+    weights the steps of `ss.TRBDF2`, `ss.TRX2` and `ss.TRTheta`. Other methods ignore them."""
 
     dt_min: Any  # in s: the step in which laws switch
     dt_max: Any  # in s
     rtol: Any = 1e-8  # relative tolerance of a step
     atol: Any = 1e-8  # absolute tolerance of a step
-    inaccurate: Literal["repeat", "accept"] = eqx.field(default="repeat", static=True)  # a step that misses them: in half
-    norm: Literal["components", "euclidean"] = eqx.field(default="components", static=True)  # in which they are meant
+    # a step that misses them: in half
+    inaccurate: Literal["repeat", "accept"] = eqx.field(default="repeat", static=True)
+    # in which they are meant
+    norm: Literal["components", "euclidean"] = eqx.field(default="components", static=True)
 
     def __check_init__(self):
         for name in ("dt_min", "dt_max", "rtol", "atol"):
@@ -184,7 +189,8 @@ def _advance(
     pending = jnp.where(smooth, ~finished, c.pending & ~(resolved | detected | over))
     after = State(
         c.k + keep_previous + keep_actual, accepted, previous, pending, new_dt, t_no_increase,
-        pick(keep_previous | keep_actual, nothing, spent), c.attempts + 1, finished, unless(~over, result), rows,
+        pick(keep_previous | keep_actual, nothing, spent), c.attempts + 1, finished, unless(~over, result),
+        rows,
     )  # fmt: skip
     if patient:
         return after, ((first, keep_previous), (second, keep_actual))
@@ -193,8 +199,13 @@ def _advance(
     return pick(solved, after, waits), ((first, keep_previous & solved), (second, keep_actual & solved))
 
 
-def _first(dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Array, t1: Array, q, u) -> tuple[State, Any]:
-    """The first step: it has dt_min and is accepted, whatever its state. Also what the method knows of the start."""
+def _first(
+    dynamics: Dynamics, method: Method, control: SwitchingPoints, t0: Array, t1: Array, q, u
+) -> tuple[State, Any]:
+    """The first step: it has dt_min and is accepted, whatever its state.
+
+    Also what the method knows of the start.
+    """
     dt = jnp.minimum(control.dt_min, t1 - t0)
     memory = method.init(dynamics, t0, q, u, dt)
     shapes = jax.eval_shape(lambda: method.step(dynamics, t0, t0 + dt, dt, q, u, memory))

@@ -1,8 +1,9 @@
 """Compiled programs on disk, ready to run: a process that finds its program there does not even trace it.
 
-JAX keeps compiled code by the text of a program, which has to be traced first: half of what a second process waits for. Here
-it is known by all that goes into tracing: what functions are and capture (`captured.py`), shapes and static values of the
-arguments, versions, flags and the processor. Whatever cannot be told from one process to the next is not stored.
+JAX keeps compiled code by the text of a program, which has to be traced first: half of what a second process
+waits for. Here it is known by all that goes into tracing: what functions are and capture (`captured.py`),
+shapes and static values of the arguments, versions, flags and the processor. Whatever cannot be told from one
+process to the next is not stored.
 
 What lies there is machine code, as in JAX's own cache: the folder should belong to whoever runs it.
 """
@@ -41,14 +42,22 @@ def folder() -> Path | None:
 
 @functools.cache
 def _surroundings() -> str:
-    """What programs depend on besides themselves: versions, flags, the processor, and this package's own files."""
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("jax", "jaxlib", "equinox", "numpy")]
+    """What programs depend on besides themselves: versions, flags, the processor,
+    and this package's own files.
+    """
+    versions = [
+        f"{name} {importlib.metadata.version(name)}" for name in ("jax", "jaxlib", "equinox", "numpy")
+    ]
     versions.append(platform.node())  # machines with one home may have other processors
     with contextlib.suppress(OSError):
         text = Path("/proc/cpuinfo").read_text()
-        versions += sorted({line for line in text.splitlines() if line.startswith(("flags", "model name", "Features"))})
+        versions += sorted(
+            {line for line in text.splitlines() if line.startswith(("flags", "model name", "Features"))}
+        )
     here = Path(__file__).parent
-    own = [(str(p.relative_to(here)), p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(here.rglob("*.py"))]
+    own = [
+        (str(p.relative_to(here)), p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(here.rglob("*.py"))
+    ]
     return repr((platform.machine(), platform.python_version(), versions, own))
 
 
@@ -61,7 +70,9 @@ def _in_use() -> str:
     total = hashlib.sha256()
     for name in _modules:
         for key, value in vars(sys.modules[name]).items():
-            total.update(f"{name}.{key} {type(value).__qualname__} {_content(value, name)}\n".encode(errors="replace"))
+            total.update(
+                f"{name}.{key} {type(value).__qualname__} {_content(value, name)}\n".encode(errors="replace")
+            )
     _looked_at[:] = now, total.hexdigest()
     return _looked_at[1]
 
@@ -74,7 +85,11 @@ def _objects() -> list[Any]:
         out += values
         for value in values:
             if isinstance(value, type) and value.__module__ == name:
-                out += [x for key, x in vars(value).items() if not key.startswith("__") or isinstance(x, types.FunctionType)]
+                out += [
+                    x
+                    for key, x in vars(value).items()
+                    if not key.startswith("__") or isinstance(x, types.FunctionType)
+                ]
     return out
 
 
@@ -91,7 +106,11 @@ def _content(x: Any, module: str) -> str:
     if isinstance(x, type):
         own = vars(x).items() if x.__module__ == module else ()
         # Python and others leave notes of their own on a class.
-        told = [(key, value) for key, value in own if not key.startswith("__") or isinstance(value, types.FunctionType)]
+        told = [
+            (key, value)
+            for key, value in own
+            if not key.startswith("__") or isinstance(value, types.FunctionType)
+        ]
         return "".join(f"{key} {_content(value, module)}" for key, value in told)
     if isinstance(x, np.ndarray):
         return x.tobytes().hex()
@@ -102,7 +121,9 @@ _modules: list[str] = []
 
 
 def know_modules(of: str = "") -> None:
-    """Those that are there once the package, or a part ``of`` it, is imported: what comes later takes no part in a step."""
+    """Those that are there once the package, or a part ``of`` it, is imported:
+    what comes later takes no part in a step.
+    """
     found = {name for name in sys.modules if name.startswith(f"{__package__}.{of}")}
     _modules[:] = sorted(found.union(_modules))
 
@@ -134,7 +155,9 @@ def _words(part: Any) -> str:
     if isinstance(part, tuple):
         return f"({', '.join(map(_words, part))})"
     ours = getattr(part, "__module__", "") or ""
-    return f"{ours}.{part.__qualname__}" if callable(part) and ours.startswith(f"{__package__}.") else str(part)
+    return (
+        f"{ours}.{part.__qualname__}" if callable(part) and ours.startswith(f"{__package__}.") else str(part)
+    )
 
 
 class Slot:
@@ -167,7 +190,9 @@ def load(name: str | None) -> tuple[Any, Any] | None:
 
 @functools.cache
 def _initialise_lapack() -> None:
-    """JAX finds LAPACK when it lowers a call to it: a program that was never lowered in a process would jump to nowhere."""
+    """JAX finds LAPACK when it lowers a call to it:
+    a program that was never lowered in a process would jump to nowhere.
+    """
     matrix = jax.ShapeDtypeStruct((2, 2), float)
     jax.jit(jax.lax.linalg.cholesky).lower(matrix)
 
@@ -178,7 +203,9 @@ def called(f: str, name: str | None) -> str:
 
 
 def fresh(f: str, name: str | None, lowered: Any) -> Any:
-    """Compiled here and now where it is to be stored: what JAX has from its own cache cannot be written once more."""
+    """Compiled here and now where it is to be stored:
+    what JAX has from its own cache cannot be written once more.
+    """
     before = _hits()
     program = lowered(called(f, name)).compile()
     if name is not None and _hits() > before:
@@ -210,7 +237,8 @@ def save(name: str | None, program: Any, skeleton: Any, count: int) -> None:
     place = folder()
     if name is None or place is None:
         return
-    with contextlib.suppress(Exception):  # a full disk, classes that nobody can find again: then it is compiled again
+    # a full disk, classes that nobody can find again: then it is compiled again
+    with contextlib.suppress(Exception):
         payload, _, _ = serialize_executable.serialize(program)
         body = pickle.dumps((payload, skeleton, count, "lapack" in program.as_text()))
         place.mkdir(parents=True, exist_ok=True)

@@ -13,15 +13,16 @@ from .methods import by_name
 from .results import SimulationError
 from .simulate import simulate
 
-INTRODUCTION = """Made by `stickslip survey --out docs/benchmarks.md`: case 1 of each benchmark with the benchmark's own
-step size, whatever suits the method.
+INTRODUCTION = """Made by `stickslip survey --out docs/benchmarks.md`: case 1 of each benchmark with the
+benchmark's own step size, whatever suits the method.
 
 - *gap*: the smallest gap of the run;
-- *energy*: by how much the energy ever exceeded its start, relative to its largest value. Impacts and friction may only
-  take; where something drives the system, a gain is no error;
-- *iterations*: of Newton's method, a step, over all solves; *fixed point*: the number of steps that needed it;
-- *us a step*: compiled, on one core of a busy machine, with what `simulate` does around the steps: short runs look slow.
-  Compare within a table.
+- *energy*: by how much the energy ever exceeded its start, relative to its largest value. Impacts and
+  friction may only take; where something drives the system, a gain is no error;
+- *iterations*: of Newton's method, a step, over all solves; *fixed point*: the number of steps that needed
+  it;
+- *us a step*: compiled, on one core of a busy machine, with what `simulate` does around the steps: short runs
+  look slow. Compare within a table.
 
 The stiff pendulum is meant to break methods that are not stiffly accurate at this step."""
 
@@ -102,7 +103,12 @@ def page(cells: Sequence[Cell]) -> str:
     lines = ["# Every method on every benchmark", "", INTRODUCTION, ""]
     for name in dict.fromkeys(c.benchmark for c in cells):
         b = benchmarks.load(name)
-        lines += [f"## {name}", "", f"{benchmarks.about(name).splitlines()[0]} t = 0 to {b.t1:g}, dt = {b.dt:g}.", ""]
+        lines += [
+            f"## {name}",
+            "",
+            f"{benchmarks.about(name).splitlines()[0]} t = 0 to {b.t1:g}, dt = {b.dt:g}.",
+            "",
+        ]
         lines += [
             "| method | works | gap | energy | iterations | fixed point | us a step |",
             "|---|---|---|---|---|---|---|",

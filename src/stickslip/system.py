@@ -24,7 +24,9 @@ class Label(NamedTuple):
         parts = re.fullmatch(r"([^\[\]]+)\[([^\[\]]+)\]", text)
         name, unit = (part.strip() for part in parts.groups()) if parts else ("", "")
         if not (name and unit):
-            raise ValueError(f'{text!r} must be "name [unit]", such as "x [m]", or "p_0 [1]" for a pure number')
+            raise ValueError(
+                f'{text!r} must be "name [unit]", such as "x [m]", or "p_0 [1]" for a pure number'
+            )
         return cls(name, unit)
 
     @property
@@ -33,7 +35,9 @@ class Label(NamedTuple):
 
 
 class _FromTouches:
-    """What a system that says nothing else has by its ``touches``: a default that a field or a property replaces."""
+    """What a system that says nothing else has by its ``touches``:
+    a default that a field or a property replaces.
+    """
 
     def __init__(self, derived: Any) -> None:
         self.derived = derived
@@ -49,10 +53,10 @@ class System(eqx.Module):
 
         M(t, q) du = h(t, q, u) dt + W_g dP_g + W_gamma dP_gamma + W_N dP_N + W_F dP_F,    q_dot = B u + beta
 
-    ``laws`` is an attribute (field or property): one ``Contact`` per gap in order, then any ``FrictionElement``. So is
-    ``switching_times``, at which forces jump: steps of `ss.SwitchingPoints` end there. ``coordinates`` and ``velocities``
-    name the entries of q and u as "name [unit]", ``contacts`` the gaps (or all laws, friction elements
-    too): pictures, `sol.to_xarray()` and files carry the names.
+    ``laws`` is an attribute (field or property): one ``Contact`` per gap in order, then any
+    ``FrictionElement``. So is ``switching_times``, at which forces jump: steps of `ss.SwitchingPoints` end
+    there. ``coordinates`` and ``velocities`` name the entries of q and u as "name [unit]", ``contacts`` the
+    gaps (or all laws, friction elements too): pictures, `sol.to_xarray()` and files carry the names.
 
     In place of ``g_N``, ``gamma_F``, ``laws`` and ``contacts``, ``touches`` says where contacts are: an
     attribute, a tuple of `ss.ContactFrame`. What else there is comes behind them: ``laws`` returns
@@ -96,7 +100,8 @@ class System(eqx.Module):
                 f"declare it in the class, `{name}: float`; then no __init__ is needed"
             )  # fmt: skip
             raise dataclasses.FrozenInstanceError(
-                f"{type(self).__name__}.{name} cannot be set: fields of a system are its parameters, and fixed: {remedy}"
+                f"{type(self).__name__}.{name} cannot be set: fields of a system are its parameters, and "
+                f"fixed: {remedy}"
             ) from None
 
     def M(self, t: Any, q: Array) -> Float[Array, "nu nu"]:
@@ -152,7 +157,8 @@ class LagrangianSystem(System):
         for name in ("B", "beta"):
             if getattr(type(self), name) is not getattr(System, name):
                 raise TypeError(
-                    f"{type(self).__name__} defines {name}, but an ss.LagrangianSystem has q_dot = u: its equations would be"
+                    f"{type(self).__name__} defines {name}, but an ss.LagrangianSystem has q_dot = u: its "
+                    "equations would be"
                     " wrong. Write M and h of an ss.System instead"
                 )
 
@@ -180,7 +186,12 @@ class LagrangianSystem(System):
         t = jnp.asarray(t, dtype=float)
         # d/dt dT/du at fixed u: what remains of Lagrange's left-hand side beside M u_dot.
         _, momentum_rate = jax.jvp(lambda t, q: self.momentum(t, q, u), (t, q), (jnp.ones(()), u))
-        return jax.grad(self.T, argnums=1)(t, q, u) - momentum_rate - jax.grad(self.V, argnums=1)(t, q) + self.f(t, q, u)
+        return (
+            jax.grad(self.T, argnums=1)(t, q, u)
+            - momentum_rate
+            - jax.grad(self.V, argnums=1)(t, q)
+            + self.f(t, q, u)
+        )
 
     def energy(self, t: Any, q: Array, u: Array) -> Float[Array, ""]:
         return self.T(t, q, u) + self.V(t, q)

@@ -1,6 +1,8 @@
-"""Butcher tableaus as data, generated from their definitions and checked when built (S3 sections 4.1, 4.4, 5.4).
+"""Butcher tableaus as data, generated from their definitions and checked when built (S3 sections 4.1,
+4.4, 5.4).
 
-Nodes are roots of the polynomials (4.38), (4.41) = (5.57); coefficients follow from the simplifying assumptions
+Nodes are roots of the polynomials (4.38), (4.41) = (5.57); coefficients follow from the simplifying
+assumptions
 
     B(p): sum_i b_i c_i^(k-1) = 1/k,   k = 1..p
     C(r): sum_j a_ij c_j^(k-1) = c_i^k / k,   k = 1..r, all i
@@ -19,7 +21,8 @@ from numpy.polynomial import Polynomial
 class ButcherTableau:
     """c | A over b, with embedded weights where there are any.
 
-    Rows of A sum to c, except in the second tableau of a partitioned pair, which takes the c of the first (``paired``).
+    Rows of A sum to c, except in the second tableau of a partitioned pair, which takes the c of the first
+    (``paired``).
     """
 
     name: str
@@ -32,7 +35,9 @@ class ButcherTableau:
     def __post_init__(self):
         s = len(self.b)
         if self.A.shape != (s, s) or self.c.shape != (s,):
-            raise ValueError(f"{self.name}: shapes of A {self.A.shape}, b ({s},) and c {self.c.shape} do not fit")
+            raise ValueError(
+                f"{self.name}: shapes of A {self.A.shape}, b ({s},) and c {self.c.shape} do not fit"
+            )
         if not np.isclose(self.b.sum(), 1.0, atol=1e-12):
             raise ValueError(f"{self.name}: the weights sum to {self.b.sum()}, not to 1")
         sums = self.A.sum(axis=1)
@@ -62,11 +67,16 @@ class ButcherTableau:
         return all(np.isclose(self.b @ self.c ** (k - 1), 1 / k, rtol=0, atol=1e-11) for k in range(1, p + 1))
 
     def satisfies_C(self, r: int) -> bool:
-        return all(np.allclose(self.A @ self.c ** (k - 1), self.c**k / k, rtol=0, atol=1e-11) for k in range(1, r + 1))
+        return all(
+            np.allclose(self.A @ self.c ** (k - 1), self.c**k / k, rtol=0, atol=1e-11)
+            for k in range(1, r + 1)
+        )
 
     def satisfies_D(self, r: int) -> bool:
         return all(
-            np.allclose((self.b * self.c ** (k - 1)) @ self.A, self.b * (1 - self.c**k) / k, rtol=0, atol=1e-11)
+            np.allclose(
+                (self.b * self.c ** (k - 1)) @ self.A, self.b * (1 - self.c**k) / k, rtol=0, atol=1e-11
+            )
             for k in range(1, r + 1)
         )
 
@@ -123,7 +133,11 @@ def _at_least(stages: int, least: int, name: str) -> None:
 def _nodes(s: int, at_zero: int, at_one: int, derivative: int) -> np.ndarray:
     """Roots of d^derivative/dc^derivative (c^at_zero (c - 1)^at_one), polished by Newton's method."""
     binomial = [comb(at_one, k) * (-1.0) ** (at_one - k) for k in range(at_one + 1)]
-    f = Polynomial([0.0] * at_zero + binomial).deriv(derivative) if derivative else Polynomial([0.0] * at_zero + binomial)
+    f = (
+        Polynomial([0.0] * at_zero + binomial).deriv(derivative)
+        if derivative
+        else Polynomial([0.0] * at_zero + binomial)
+    )
     c = np.sort(f.roots().real)
     for _ in range(3):
         c = c - f(c) / f.deriv()(c)
@@ -256,10 +270,15 @@ def im_bdf2(gamma: float = 2 - np.sqrt(2)) -> ButcherTableau:
 
 
 def composite_bdf(nodes: tuple[float, ...]) -> ButcherTableau:
-    """Implicit midpoint to the first of the ``nodes``, then BDF2, BDF3, ... over all points so far, to 1. Order 2."""
+    """Implicit midpoint to the first of the ``nodes``, then BDF2, BDF3, ... over all points so far, to 1.
+
+    Order 2.
+    """
     t = np.asarray(nodes, dtype=float)
     if len(t) < 2 or t[-1] != 1.0 or t[0] <= 0.0 or np.any(np.diff(t) <= 0.0):
-        raise ValueError(f"composite_bdf(nodes={nodes!r}): nodes must increase from above 0 to 1, at least two")
+        raise ValueError(
+            f"composite_bdf(nodes={nodes!r}): nodes must increase from above 0 to 1, at least two"
+        )
     s = len(t)
     A = np.zeros((s, s))  # of the slopes f at the midpoint and at the later nodes
     A[0, 0] = t[0] / 2
@@ -279,9 +298,13 @@ def composite_bdf(nodes: tuple[float, ...]) -> ButcherTableau:
 
 @cache
 def half_explicit(stages: int) -> ButcherTableau:
-    """Explicit tableaus with what index 3 asks of them, see `methods.half_explicit`: those of Heun and of England."""
+    """Explicit tableaus with what index 3 asks of them, see `methods.half_explicit`:
+    those of Heun and of England.
+    """
     if stages == 2:
-        return ButcherTableau("Heun", np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([0.5, 0.5]), np.array([0.0, 1.0]))
+        return ButcherTableau(
+            "Heun", np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([0.5, 0.5]), np.array([0.0, 1.0])
+        )
     if stages == 4:
         A = np.zeros((4, 4))
         A[1, 0], A[2, :2], A[3, 1:3] = 1 / 2, 1 / 4, (-1.0, 2.0)

@@ -23,7 +23,11 @@ def _chosen(condition: Any, x: Any, y: Any) -> Any:
     """As `jnp.where`; one condition for arrays that are alike is one equation."""
     if x is y and isinstance(x, jax.Array):
         return x
-    alike = all(isinstance(a, jax.Array) for a in (condition, x, y)) and jnp.shape(x) == jnp.shape(y) and x.dtype == y.dtype
+    alike = (
+        all(isinstance(a, jax.Array) for a in (condition, x, y))
+        and jnp.shape(x) == jnp.shape(y)
+        and x.dtype == y.dtype
+    )
     if alike and condition.dtype == bool and not jnp.ndim(condition):
         return jax.lax.select_n(condition, y, x)
     return jnp.where(condition, x, y)
@@ -35,19 +39,27 @@ def held(tree: Any) -> Any:
 
 
 def moving(args: Any, rates: Any) -> tuple[Any, Any]:
-    """What has a rate, and all the rest, of arguments and their tangents: only the first is to be differentiated."""
+    """What has a rate, and all the rest, of arguments and their tangents:
+    only the first is to be differentiated.
+    """
     rests = jax.tree.map(lambda r, x: x if r is None else None, rates, args, is_leaf=lambda r: r is None)
     moves = jax.tree.map(lambda r, x: None if r is None else x, rates, args, is_leaf=lambda r: r is None)
     return moves, rests
 
 
 def strong(tree: Any) -> Any:
-    """The same values with types of their own: what a Python number left behind would make a second program."""
-    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype) if isinstance(x, jax.Array) else x, tree)
+    """The same values with types of their own:
+    what a Python number left behind would make a second program.
+    """
+    return jax.tree.map(
+        lambda x: jax.lax.convert_element_type(x, x.dtype) if isinstance(x, jax.Array) else x, tree
+    )
 
 
 def as_carry(tree: Any) -> Any:
-    """What a loop begins with, as it will leave it: a Python number among arrays would make a second program too."""
+    """What a loop begins with, as it will leave it:
+    a Python number among arrays would make a second program too.
+    """
     return strong(jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, bool | int | float) else x, tree))
 
 
@@ -58,10 +70,11 @@ def blank(shapes: Any) -> Any:
 
 @eqx.filter_custom_jvp
 def repeated(args: Any, start: Any, *, loop: Callable[..., Any]) -> Any:
-    """``loop(args, start, both_ways)``: the plain loop for who only runs it, one that can be transposed for derivatives.
+    """``loop(args, start, both_ways)``: the plain loop for who only runs it,
+    one that can be transposed for derivatives.
 
-    All numbers of the start get a rate, zero if need be, that is batched as the others are. Else JAX finds out what of a
-    loop moves, and what is batched, by going through its body again and again.
+    All numbers of the start get a rate, zero if need be, that is batched as the others are. Else JAX finds
+    out what of a loop moves, and what is batched, by going through its body again and again.
     """
     return loop(args, start, False)
 
@@ -80,7 +93,9 @@ def _repeated_jvp(primals, tangents, *, loop):
 
 
 class Traced:
-    """A function that Python runs through once, to be used several times with arguments of the same shapes."""
+    """A function that Python runs through once,
+    to be used several times with arguments of the same shapes.
+    """
 
     def __init__(self, f: Callable[..., Any], *like: Any) -> None:
         closed, self.shapes = jax.make_jaxpr(f, return_shape=True)(*like)

@@ -30,9 +30,15 @@ Vector = Array | np.ndarray  # NumPy's outside of traces
 def as_parameters(system: Any) -> System:
     """Python floats become arrays: a new value of a parameter must not mean a new compilation."""
     if isinstance(system, type) and issubclass(system, System):
-        raise TypeError(f"system is the class {system.__name__}: give an instance of it, {system.__name__}(...)")
+        raise TypeError(
+            f"system is the class {system.__name__}: give an instance of it, {system.__name__}(...)"
+        )
     if not isinstance(system, System):
-        got = repr(system) if system is None or isinstance(system, str | int | float) else f"a {type(system).__name__}"
+        got = (
+            repr(system)
+            if system is None or isinstance(system, str | int | float)
+            else f"a {type(system).__name__}"
+        )
         hint = ": give its .system" if isinstance(getattr(system, "system", None), System) else ""
         raise TypeError(f"system must be an instance of a subclass of ss.System, got {got}{hint}")
     _check_fields(system)
@@ -40,7 +46,8 @@ def as_parameters(system: Any) -> System:
     for name in ("M", "h", "B", "beta", "g", "gamma", "g_N", "gamma_F"):
         if name in fields and not callable(fields[name]):
             raise TypeError(
-                f"{type(system).__name__}.{name} is a value, {getattr(system, name)!r}, and hides the function {name} of a"
+                f"{type(system).__name__}.{name} is a value, {getattr(system, name)!r}, and hides the "
+                f"function {name} of a"
                 " system: give that parameter another name"
             )
     return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, float) else x, system)
@@ -52,12 +59,14 @@ def _check_fields(system: System) -> None:
         name = f"{type(system).__name__}{jax.tree_util.keystr(path)}"
         if callable(value):
             raise TypeError(
-                f"{name} is a function, {value!r}: make it a method of the class, or declare the field as one that is not a"
+                f"{name} is a function, {value!r}: make it a method of the class, or declare the field as "
+                "one that is not a"
                 " parameter, `name: Callable = equinox.field(static=True)`"
             )
         if not isinstance(value, _PARAMETERS):
             raise TypeError(
-                f"{name} is a {type(value).__name__}, {reprlib.repr(value)}: parameters are numbers and arrays; other"
+                f"{name} is a {type(value).__name__}, {reprlib.repr(value)}: parameters are numbers and "
+                "arrays; other"
                 " objects are declared with `equinox.field(static=True)`"
             )
 
@@ -111,16 +120,23 @@ def check_rows(
     """Refuses a run whose rows cannot be told apart in time, or do not fit into memory."""
     t0, t1 = times
     if max(abs(t0), abs(t1)) + dt / 2 in (t0, t1, -t0, -t1):
-        raise ValueError(f"dt = {dt:g} vanishes beside t0 = {t0:g} and t1 = {t1:g}: times are known to 16 digits only")
+        raise ValueError(
+            f"dt = {dt:g} vanishes beside t0 = {t0:g} and t1 = {t1:g}: times are known to 16 digits only"
+        )
     if rows < MANY_ROWS:
         return
     laws, t = StackedLaws.of(system.laws), jnp.asarray(t0)
-    bilateral = sum(jax.eval_shape(_as_array(f), *args).size for f, args in ((system.g, (t, q)), (system.gamma, (t, q, u))))
+    bilateral = sum(
+        jax.eval_shape(_as_array(f), *args).size
+        for f, args in ((system.g, (t, q)), (system.gamma, (t, q, u)))
+    )
     numbers = 1 + q.shape[0] + u.shape[0] + bilateral + laws.n_N + laws.n_F + 3 * n_solves
     need, free = 2 * 8 * numbers * rows, _free_memory()  # chunks, then all of them
     what = f"{rows:.3g} steps of dt = {dt:g}: their rows need about {need / 1e9:.3g} GB of memory"
     if free is not None and need > free:
-        raise ValueError(f"{what}, {free / 1e9:.3g} GB are free: use a larger dt, a shorter t1 - t0 or max_steps")
+        raise ValueError(
+            f"{what}, {free / 1e9:.3g} GB are free: use a larger dt, a shorter t1 - t0 or max_steps"
+        )
     if need > 1e9 and not is_traced(q, u):
         print(f"stickslip: {what}", file=sys.stderr)
 
@@ -176,8 +192,14 @@ def _checked_laws(system: System) -> _Counts:
     with unchecked():
         stated = system.laws
     if callable(stated) or not isinstance(stated, tuple | list):
-        got = "a function: write @property above it" if callable(stated) else f"{stated!r}: write (ss.Contact(...),)"
-        raise TypeError(f"system.laws must be an attribute holding a tuple of laws (a field or a property), got {got}")
+        got = (
+            "a function: write @property above it"
+            if callable(stated)
+            else f"{stated!r}: write (ss.Contact(...),)"
+        )
+        raise TypeError(
+            f"system.laws must be an attribute holding a tuple of laws (a field or a property), got {got}"
+        )
     for i, law in enumerate(stated):
         if not isinstance(law, Contact | FrictionElement):
             raise TypeError(f"laws[{i}] must be an ss.Contact or an ss.FrictionElement, got {law!r}")
@@ -207,7 +229,9 @@ class Labels(NamedTuple):
             count = len(system.laws)
         stated = system.contacts
         every = len(stated) == count if isinstance(stated, tuple | list) else False
-        why = f"there are {n_N} ss.Contact in laws" + (f", {count} with friction elements" if count > n_N else "")
+        why = f"there are {n_N} ss.Contact in laws" + (
+            f", {count} with friction elements" if count > n_N else ""
+        )
         contacts = _labels(system, "contacts", count if every else n_N, why, Label)[:n_N]
         kind = type(system)
         if coordinates and not velocities and kind.B is System.B and kind.beta is System.beta:
@@ -219,10 +243,14 @@ class Labels(NamedTuple):
         )
 
 
-def _labels(system: System, attribute: str, wanted: int, why: str, parse: Callable[[str], Label]) -> tuple[Label, ...]:
+def _labels(
+    system: System, attribute: str, wanted: int, why: str, parse: Callable[[str], Label]
+) -> tuple[Label, ...]:
     stated = getattr(system, attribute)
     if callable(stated) or not isinstance(stated, tuple | list):
-        raise TypeError(f"system.{attribute} must be an attribute holding a tuple of names (a field or a property)")
+        raise TypeError(
+            f"system.{attribute} must be an attribute holding a tuple of names (a field or a property)"
+        )
     if not stated:
         return ()
     labels: dict[str, Label] = {}
@@ -237,7 +265,9 @@ def _labels(system: System, attribute: str, wanted: int, why: str, parse: Callab
             raise ValueError(f"system.{attribute}[{i}]: the name {label.name!r} is taken")
         labels[label.name] = label
     if len(labels) != wanted:
-        raise ValueError(f"system.{attribute} = {reprlib.repr(stated)}: {len(labels)} names, expected {wanted}: {why}")
+        raise ValueError(
+            f"system.{attribute} = {reprlib.repr(stated)}: {len(labels)} names, expected {wanted}: {why}"
+        )
     return tuple(labels.values())
 
 
@@ -247,12 +277,15 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Vector, u: Vector) -
     default_B = type(system).B is System.B
     if default_B and nq != nu:
         raise ValueError(
-            f"q0 has {nq} entries and u0 has {nu}: they must agree, or the system must define B(t, q) of shape ({nq}, {nu})"
+            f"q0 has {nq} entries and u0 has {nu}: they must agree, or the system must define B(t, q) of "
+            f"shape ({nq}, {nu})"
         )
     times = system.switching_times
     one_by_one = isinstance(times, tuple | list) and all(np.ndim(x) == 0 for x in times)
     if callable(times) or not (one_by_one or np.ndim(times) == 1):
-        raise TypeError("system.switching_times must be an attribute holding a tuple of numbers (a field or a property)")
+        raise TypeError(
+            "system.switching_times must be an attribute holding a tuple of numbers (a field or a property)"
+        )
     known = not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(times))
     if known and not np.all(np.isfinite(np.asarray(times, dtype=float))):
         raise ValueError(f"system.switching_times must be finite, got {times}")
@@ -276,7 +309,9 @@ def _check_shapes(system: System, laws: _Counts, t: Any, q: Vector, u: Vector) -
     for name, args, shape in expected:
         out = returned(name, getattr(system, name), {1: "q", 2: "t, q", 3: "t, q, u"}[len(args)], *args)
         if shape is not None and out.shape != shape:
-            raise ValueError(f"{name} returns shape {out.shape}, expected {shape}{_why(name, system, nq, nu)}")
+            raise ValueError(
+                f"{name} returns shape {out.shape}, expected {shape}{_why(name, system, nq, nu)}"
+            )
         if shape is None and len(out.shape) != 1:
             raise ValueError(f"{name} returns shape {out.shape}, expected a vector")
     if key is not None:
@@ -287,7 +322,9 @@ _shapes_seen: set[Any] = set()
 
 
 def _kind(system: System, q: Vector, u: Vector) -> Any:
-    """All that shapes can depend on: class, static fields, shapes and types of the parameters; None if not hashable."""
+    """All that shapes can depend on: class, static fields,
+    shapes and types of the parameters; None if not hashable.
+    """
     leaves, structure = jax.tree.flatten(system)
     kinds = tuple(x if isinstance(x, str) else (jnp.shape(x), jnp.result_type(x)) for x in leaves)
     key = (structure, kinds, q.shape, u.shape)
@@ -318,7 +355,10 @@ def _why(name: str, system: System, nq: int, nu: int) -> str:
     if name == "gamma_F":
         if not system.laws:
             return ": there are no laws; write laws = (ss.Contact(friction=ss.Coulomb(mu)),)"
-        counts = [f"{_place(i, law)} has {_friction_velocities(law) or 'no friction'}" for i, law in enumerate(system.laws)]
+        counts = [
+            f"{_place(i, law)} has {_friction_velocities(law) or 'no friction'}"
+            for i, law in enumerate(system.laws)
+        ]
         none = not any(map(_friction_velocities, system.laws))
         remedy = "; write ss.Contact(friction=ss.Coulomb(mu))" if none else ""
         return f": friction velocities of the laws are {', '.join(counts)}{remedy}"
@@ -340,8 +380,8 @@ def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, 
         "gamma_is_affine": gamma_is_affine, "gamma_F_is_affine": gamma_F_is_affine,
         "near": {
             "g": near.start[: dynamics.rows.g], "g_dot": g_dot_near, "gamma": gamma_near,
-            "g_N": near.start[dynamics.rows.g :], "closed": near.closed[dynamics.rows.g :], "g_N_dot": g_N_dot_near,
-            "gamma_F": gamma_F_near,
+            "g_N": near.start[dynamics.rows.g :], "closed": near.closed[dynamics.rows.g :],
+            "g_N_dot": g_N_dot_near, "gamma_F": gamma_F_near,
         },
     }  # fmt: skip
 
@@ -350,7 +390,10 @@ def _trial_velocities(dynamics: Dynamics, u: Array) -> Array:
     """The start's own, and two of its energy (or of energy one) with other signs and shares."""
     K = dynamics.energy_norm(u)
     j, size = jnp.arange(u.shape[0]), dynamics.mobility * jnp.where(K > 0.0, K, 1.0)
-    others = size * jnp.where(j % 2 == 0, 1.0 + 0.1 * j, -0.7), -size * jnp.where(j % 3 == 0, 0.3, 1.1 + 0.07 * j)
+    others = (
+        size * jnp.where(j % 2 == 0, 1.0 + 0.1 * j, -0.7),
+        -size * jnp.where(j % 3 == 0, 0.3, 1.1 + 0.07 * j),
+    )
     return jnp.stack([u, *others])
 
 
@@ -375,7 +418,9 @@ def start_is_consistent(v: dict[str, Any]) -> Array:
     for name in ("g", "g_dot", "gamma"):
         ok &= jnp.all(jnp.abs(v[name]) <= near[name])
     ok &= ~jnp.any(v["backwards"]) & check_frames.start_is_consistent(v)
-    ok &= jnp.all(v["g_N"] >= -near["g_N"]) & jnp.all((v["g_N"] > near["closed"]) | (v["g_N_dot"] >= -near["g_N_dot"]))
+    ok &= jnp.all(v["g_N"] >= -near["g_N"]) & jnp.all(
+        (v["g_N"] > near["closed"]) | (v["g_N_dot"] >= -near["g_N_dot"])
+    )
     ok &= jnp.all(jnp.isfinite(spd_solve(v["M"], v["h"][:, None])))
     ok &= jnp.all(jnp.abs(v["M"] - v["M"].T) <= 1e-8 * jnp.max(jnp.abs(v["M"]), initial=0.0))
     return ok & jnp.all(jnp.array([jnp.all(jnp.isfinite(value)) for value in jax.tree.leaves(v)]))
@@ -384,8 +429,12 @@ def start_is_consistent(v: dict[str, Any]) -> Array:
 CROWDED = 2  # contact rows per velocity from which on contacts are expected to be redundant
 
 
-def checked_vectors(system: System, t0: float, q0: Any, u0: Any, method: Any = None) -> tuple[Vector, Vector, bool, bool]:
-    """q0 and u0 as vectors, whether anything is traced, and whether contacts crowd; values are checked by `check_start`."""
+def checked_vectors(
+    system: System, t0: float, q0: Any, u0: Any, method: Any = None
+) -> tuple[Vector, Vector, bool, bool]:
+    """q0 and u0 as vectors, whether anything is traced, and whether contacts crowd;
+    values are checked by `check_start`.
+    """
     traced = is_traced(system, q0, u0, method)
     q, u = _vector("q0", q0), _vector("u0", u0)
     laws = _checked_laws(system)
@@ -399,7 +448,11 @@ def friction_owners(system: System) -> list[str]:
     with unchecked():
         stated = system.laws
     names = {i: f", {name}" for i, name in enumerate(system.contacts or ())}
-    return [f"{_place(i, law)}{names.get(i, '')}" for i, law in enumerate(stated) for _ in range(_friction_velocities(law))]
+    return [
+        f"{_place(i, law)}{names.get(i, '')}"
+        for i, law in enumerate(stated)
+        for _ in range(_friction_velocities(law))
+    ]
 
 
 def _check_velocities(v: dict[str, Any], system: System) -> None:
@@ -407,14 +460,16 @@ def _check_velocities(v: dict[str, Any], system: System) -> None:
         for i in np.flatnonzero(~v[f"{name}_is_affine"]):
             of = f" ({friction_owners(system)[int(i)]})" if name == "gamma_F" else ""
             raise ValueError(
-                f"{name}[{i}]{of} is not affine in u: its derivative by u changes with u. Velocities of constraints and of"
+                f"{name}[{i}]{of} is not affine in u: its derivative by u changes with u. Velocities of "
+                "constraints and of"
                 " friction are W(t, q)^T u + chi(t, q); a force that depends on them otherwise belongs to h"
             )
     if v["backwards"].any():
         first = int(np.flatnonzero(v["backwards"])[0])
         owner = friction_owners(system)[first]
         raise ValueError(
-            f"the start moves against a one-way element: gamma_F[{first}] ({owner}) has the sign that its infinite bound"
+            f"the start moves against a one-way element: gamma_F[{first}] ({owner}) has the sign that its "
+            "infinite bound"
             " rules out"
         )
 
@@ -431,10 +486,13 @@ def check_start(values: dict[str, Any], t0: float, system: System) -> None:
         raise ValueError(f"M is not symmetric at the start (t = {t0}): {M.tolist()}")
     eigenvalues = np.linalg.eigvalsh(M)
     if eigenvalues.min(initial=np.inf) <= 0.0:
-        raise ValueError(f"M is not positive definite at the start (t = {t0}): smallest eigenvalue {eigenvalues.min()}")
+        raise ValueError(
+            f"M is not positive definite at the start (t = {t0}): smallest eigenvalue {eigenvalues.min()}"
+        )
     if not v["in_range"]:
         raise ValueError(
-            "a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0, lower < upper"
+            "a law has a coefficient out of range: mu and force >= 0, 0 <= e <= 1, axes and radius > 0, "
+            "lower < upper"
         )
     check_frames.check_start(v, near, system)
     _check_velocities(v, system)

@@ -1,8 +1,8 @@
 """Basins of attraction: to which motion each start comes.
 
-Every start is run for ``transient`` periods; the states at the next ``keep`` multiples of the period say where it is.
-A motion that comes back to itself after p of them, p <= keep/2, has period p; two belong together if their p states do,
-whichever comes first. What does not come back is class 0.
+Every start is run for ``transient`` periods; the states at the next ``keep`` multiples of the period say
+where it is. A motion that comes back to itself after p of them, p <= keep/2, has period p; two belong
+together if their p states do, whichever comes first. What does not come back is class 0.
 """
 
 import functools
@@ -22,17 +22,19 @@ FAILED, OTHER = -1, 0
 
 
 def basins(
-    system: System, starts: Mapping[str, Any], q0: Any, u0: Any, *, period: Any, transient: int = 100, keep: int = 8,
-    classify: Callable[[np.ndarray, np.ndarray], int] | None = None, tolerance: float = 1e-3, method: Any = None,
-    rtol: float = 1e-7, atol: float | None = None, executor: Any = None, out: Any = None, progress: bool | None = None,
+    system: System, starts: Mapping[str, Any], q0: Any, u0: Any, *, period: Any, transient: int = 100,
+    keep: int = 8, classify: Callable[[np.ndarray, np.ndarray], int] | None = None, tolerance: float = 1e-3,
+    method: Any = None, rtol: float = 1e-7, atol: float | None = None, executor: Any = None, out: Any = None,
+    progress: bool | None = None,
 ) -> Any:  # fmt: skip
     """The motion that each start of a grid comes to, as an `xarray.Dataset` over the grid.
 
-    ``starts`` are values by the names of coordinates and velocities; the others are those of (q0, u0). ``attractor`` is 1,
-    2, ... in the order of how many starts come to it, 0 where a motion has no period up to keep/2, -1 where a run failed
-    (``message`` says why, such as a start beyond a wall); ``multiple`` is its period in those of the force, and q and u are
-    states of it. States within ``tolerance``, of the largest of each entry, are the same. ``classify(q, u)``, of
-    (keep, entries) states, gives a number of your own instead. ``executor`` and ``out`` are those of `ss.sweep`.
+    ``starts`` are values by the names of coordinates and velocities; the others are those of (q0, u0).
+    ``attractor`` is 1, 2, ... in the order of how many starts come to it, 0 where a motion has no period up
+    to keep/2, -1 where a run failed (``message`` says why, such as a start beyond a wall); ``multiple`` is
+    its period in those of the force, and q and u are states of it. States within ``tolerance``, of the
+    largest of each entry, are the same. ``classify(q, u)``, of (keep, entries) states, gives a number of your
+    own instead. ``executor`` and ``out`` are those of `ss.sweep`.
     """
     need("xarray", "files", "basins")
     system = as_parameters(system)
@@ -46,7 +48,9 @@ def basins(
     places = tuple(names.index(name) for name in starts)
     T, options = float(length_of(period, system)), {"rtol": rtol, "atol": atol, "progress": False}
     # names of coordinates may be no words of Python's: members have numbers
-    grid = {f"s{k}": np.atleast_1d(np.asarray(values, dtype=float)) for k, values in enumerate(starts.values())}
+    grid = {
+        f"s{k}": np.atleast_1d(np.asarray(values, dtype=float)) for k, values in enumerate(starts.values())
+    }
     settings = system, places, np.concatenate([q0, u0]), len(q0), T, transient, keep, method, options
     run = functools.partial(_from_start, settings)
     made = sweep(run, grid, executor=executor, out=out, progress=progress)
@@ -58,9 +62,13 @@ def basins(
         attractor, multiple = grouped(np.concatenate([q, u], axis=2), done, tolerance)
         made["multiple"] = (tuple(starts), multiple.reshape(shape))
     else:
-        attractor = np.array([int(classify(a, b)) if ok else FAILED for a, b, ok in zip(q, u, done, strict=True)])
+        attractor = np.array(
+            [int(classify(a, b)) if ok else FAILED for a, b, ok in zip(q, u, done, strict=True)]
+        )
     made["attractor"] = (tuple(starts), attractor.reshape(shape))
-    return made.assign_coords(coordinate=[x.name for x in labels.coordinates], velocity=[x.name for x in labels.velocities])
+    return made.assign_coords(
+        coordinate=[x.name for x in labels.coordinates], velocity=[x.name for x in labels.velocities]
+    )
 
 
 def _from_start(settings: tuple[Any, ...], **values: float) -> dict[str, np.ndarray]:
@@ -72,7 +80,9 @@ def _from_start(settings: tuple[Any, ...], **values: float) -> dict[str, np.ndar
 
 
 def grouped(x: np.ndarray, done: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """The number of the motion of each member, and how many periods it has; x are states (members, keep, entries)."""
+    """The number of the motion of each member, and how many periods it has; x are states (members,
+    keep, entries).
+    """
     attractor = np.where(done, OTHER, FAILED)
     multiple = np.zeros(len(x), dtype=int)
     if not done.any():

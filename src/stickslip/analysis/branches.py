@@ -1,7 +1,7 @@
 """Branches of periodic orbits: pseudo-arclength continuation in a parameter, with folds, flips and grazing.
 
-A point of the branch is y = (x, T, p), x and T as in `orbits.py`. From a point one goes a length s along the tangent of the
-branch, and back onto it at right angles; around a fold p turns, s does not.
+A point of the branch is y = (x, T, p), x and T as in `orbits.py`. From a point one goes a length s along the
+tangent of the branch, and back onto it at right angles; around a fold p turns, s does not.
 """
 
 import math
@@ -20,7 +20,8 @@ STEPS = 40  # along the bounds, unless the user says how long they are
 EASY, HARD = 2, 6  # iterations after which steps grow, and at which they shrink
 SHORTEST = 1e-6  # part of the first step
 LOCATED = 1e-10  # of a step: where tests of a fold or flip change their sign
-GRAZING = 0.05  # of the largest impact speed, or gap, of the branch: what is near enough to go on to zero from
+# of the largest impact speed, or gap, of the branch: what is near enough to go on to zero from
+GRAZING = 0.05
 
 
 class _Point(NamedTuple):
@@ -76,7 +77,8 @@ class Branch(NamedTuple):
         names = Labels.of(self.orbit.system, self.q.shape[1], self.u.shape[1], 0)
         data = {
             "q": (("point", "coordinate"), self.q), "u": (("point", "velocity"), self.u),
-            "period": ("point", self.period, {"units": "s"}), "multiplier": (("point", "index"), self.multipliers),
+            "period": ("point", self.period, {"units": "s"}),
+            "multiplier": (("point", "index"), self.multipliers),
             "stable": ("point", self.stable), "impacts": ("point", self.impacts),
             "special": ("place", [s.kind for s in self.special]),
             "special_value": ("place", [s.value for s in self.special]),
@@ -97,18 +99,22 @@ class Branch(NamedTuple):
     def __repr__(self) -> str:
         places = ", ".join(f"{s.kind} at {s.value:.8g}" for s in self.special) or "none"
         n, first, last = len(self.value), self.value[0], self.value[-1]
-        return f"branch of {n} orbits, {self.parameter} from {first:g} to {last:g}; special: {places}; {self.end}"
+        return (
+            f"branch of {n} orbits, {self.parameter} from {first:g} to {last:g}; special: {places}; "
+            f"{self.end}"
+        )
 
 
 def continuation(
-    orbit: PeriodicOrbit, parameter: str, bounds: tuple[float, float], *, step: float | None = None, max_points: int = 400,
-    tolerance: float | None = None, backwards: bool = False,
+    orbit: PeriodicOrbit, parameter: str, bounds: tuple[float, float], *, step: float | None = None,
+    max_points: int = 400, tolerance: float | None = None, backwards: bool = False,
 ) -> Branch:  # fmt: skip
     """Follow a periodic orbit while a parameter of its system goes through ``bounds``, also around folds.
 
-    It begins with growing values (``backwards``: falling ones), in steps of ``step`` (by default a fortieth of the bounds,
-    then as long as Newton's method finds easy), and ends at a bound, where the orbit grazes, where no orbit is found, or
-    after ``max_points``. Places where it folds, flips (a multiplier is -1) or grazes are in ``branch.special``.
+    It begins with growing values (``backwards``: falling ones), in steps of ``step`` (by default a fortieth
+    of the bounds, then as long as Newton's method finds easy), and ends at a bound, where the orbit grazes,
+    where no orbit is found, or after ``max_points``. Places where it folds, flips (a multiplier is -1) or
+    grazes are in ``branch.special``.
     """
     low, high = _bounds(bounds)
     if not is_count(max_points):
@@ -116,7 +122,9 @@ def continuation(
     trace = _Trace.of(orbit, parameter, (high - low) / STEPS if step is None else float(step), tolerance)
     value = float(getattr(orbit.system, _known(orbit, parameter)))
     if not low <= value <= high:
-        raise ValueError(f"bounds: the orbit has {parameter} = {value:g}, which is not between {low:g} and {high:g}")
+        raise ValueError(
+            f"bounds: the orbit has {parameter} = {value:g}, which is not between {low:g} and {high:g}"
+        )
     return trace.follow(value, low, high, -1.0 if backwards else 1.0, max_points)
 
 
@@ -124,7 +132,9 @@ def _bounds(bounds: Any) -> tuple[float, float]:
     try:
         low, high = (float(x) for x in bounds)
     except (TypeError, ValueError):
-        raise TypeError(f"bounds must be two numbers, the smallest and the largest value, got {bounds!r}") from None
+        raise TypeError(
+            f"bounds must be two numbers, the smallest and the largest value, got {bounds!r}"
+        ) from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"bounds must be two numbers, the smaller first, got {bounds!r}")
     return low, high
@@ -153,18 +163,24 @@ class _Trace(NamedTuple):
         known = orbit.search
         flow = known.periods.flow
         flow = Flow.of(
-            orbit.system, orbit.q, orbit.u, "continuation", method=flow.method, rtol=flow.rtol, atol=flow.atol,
-            dt_max=flow.dt_max, parameter=_known(orbit, parameter),
+            orbit.system, orbit.q, orbit.u, "continuation", method=flow.method, rtol=flow.rtol,
+            atol=flow.atol, dt_max=flow.dt_max, parameter=_known(orbit, parameter),
         )  # fmt: skip
         shooting = known._replace(periods=Periods(flow))
         x = np.concatenate([orbit.q, orbit.u])[known.open]
         sizes = np.maximum(np.abs(x), 0.1 * np.abs(x).max())
         scale = np.concatenate([sizes, [orbit.period] if known.along is not None else [], [step]])
-        return cls(shooting, orbit, parameter, scale, 1.0, 100.0 * flow.rtol if tolerance is None else tolerance)
+        return cls(
+            shooting, orbit, parameter, scale, 1.0, 100.0 * flow.rtol if tolerance is None else tolerance
+        )
 
     def length(self, p: float, T: float) -> float:
         period = self.shooting.period
-        return T if self.shooting.along is not None else float(length_of(period, self.shooting.periods.flow.at(p)))
+        return (
+            T
+            if self.shooting.along is not None
+            else float(length_of(period, self.shooting.periods.flow.at(p)))
+        )
 
     def columns(self, d: Derivative, p: float) -> np.ndarray:
         """Of the equations by (x, T, p), in scaled variables."""
@@ -222,7 +238,8 @@ class _Trace(NamedTuple):
                 there, iterations = self.ahead(here, s)
                 if int(there.d.passage.impacts) != int(here.d.passage.impacts):
                     raise OrbitError(
-                        "the number of impacts changes; if one comes to the start, begin elsewhere on the orbit"
+                        "the number of impacts changes; if one comes to the start,"
+                        " begin elsewhere on the orbit"
                     )
             except OrbitError as error:
                 s /= 2.0
@@ -230,7 +247,8 @@ class _Trace(NamedTuple):
                     continue
                 grazes = self.grazing(points)
                 special += [] if grazes is None else [grazes]
-                end = f"ends at {self.parameter} = {here.p:.8g}: {error if grazes is None else 'the orbit grazes'}"
+                why = error if grazes is None else "the orbit grazes"
+                end = f"ends at {self.parameter} = {here.p:.8g}: {why}"
                 break
             beyond = not low <= there.p <= high
             if beyond:
@@ -260,7 +278,8 @@ class _Trace(NamedTuple):
     def grazing(self, points: list[_Point]) -> Special | None:
         """Where the slowest impact comes to zero, or a gap that is not touched, if one is near.
 
-        Near it the parameter is a polynomial in that speed or gap: one through three points that lie apart gives its value.
+        Near it the parameter is a polynomial in that speed or gap: one through three points that lie apart
+        gives its value.
         """
         for name in ("slowest", "closest"):
             sizes = np.array([float(getattr(point.d.passage, name)) for point in points])
@@ -288,6 +307,6 @@ class _Trace(NamedTuple):
         return Branch(
             self.parameter, np.array([point.p for point in points]), x[:, :nq], x[:, nq:],
             np.array([point.T for point in points]), np.stack([point.multipliers for point in points]),
-            np.array([int(p.impacts) for p in passages]), np.array([float(p.slowest) for p in passages]), tuple(special),
-            end, self.orbit,
+            np.array([int(p.impacts) for p in passages]), np.array([float(p.slowest) for p in passages]),
+            tuple(special), end, self.orbit,
         )  # fmt: skip

@@ -1,8 +1,10 @@
-"""Lyapunov exponents: how fast neighbouring motions part, from exact tangents through impacts and transitions.
+"""Lyapunov exponents: how fast neighbouring motions part,
+from exact tangents through impacts and transitions.
 
-A small difference d of states goes over a period into A d, A the monodromy matrix of `flow.py`, whose jumps at impacts
-(saltation) are exact. With Q_k R_k = A_k Q_k-1 the exponents are the means of ln |R_ii| over time. All of them together say
-how fast volumes shrink: their sum is the mean of the forces' divergence, and 2 ln e for every impact of one ball on a wall.
+A small difference d of states goes over a period into A d, A the monodromy matrix of `flow.py`, whose jumps
+at impacts (saltation) are exact. With Q_k R_k = A_k Q_k-1 the exponents are the means of ln |R_ii| over time.
+All of them together say how fast volumes shrink: their sum is the mean of the forces' divergence, and 2 ln e
+for every impact of one ball on a wall.
 """
 
 import math
@@ -46,7 +48,10 @@ class Lyapunov(NamedTuple):
     def to_xarray(self) -> Any:
         xr = need("xarray", "files", "lyapunov.to_xarray")
         units = {"units": "1/s"}
-        data = {"exponent": ("index", self.exponents, units), "history": (("period", "index"), self.history, units)}
+        data = {
+            "exponent": ("index", self.exponents, units),
+            "history": (("period", "index"), self.history, units),
+        }
         return xr.Dataset(data, attrs={"time": self.time, "impacts": self.impacts})
 
     def plot(self, path: Any = None) -> Any:
@@ -60,10 +65,12 @@ def lyapunov(
     system: System, q0: Any, u0: Any, *, period: Any, n: int = 1000, transient: int = 100, method: Any = None,
     rtol: float = 1e-9, atol: float | None = None, dt_max: float | None = None, progress: bool | None = None,
 ) -> Lyapunov:  # fmt: skip
-    """All Lyapunov exponents of the motion from (q0, u0) at t = 0, over n periods after ``transient`` of them.
+    """All Lyapunov exponents of the motion from (q0, u0) at t = 0,
+    over n periods after ``transient`` of them.
 
-    ``period`` is that of what drives the system (a number, or a function of the system); where nothing does, the time after
-    which tangents are made orthogonal again, in which the motion should not part by more than some powers of ten.
+    ``period`` is that of what drives the system (a number, or a function of the system); where nothing does,
+    the time after which tangents are made orthogonal again, in which the motion should not part by more than
+    some powers of ten.
     """
     flow = Flow.of(system, q0, u0, "lyapunov", method=method, rtol=rtol, atol=atol, dt_max=dt_max)
     if not is_count(n):
@@ -88,4 +95,13 @@ def lyapunov(
             bar.update(k + 1)
     history = np.cumsum(logs, axis=0) / (T * np.arange(1, n + 1)[:, None])
     order = np.argsort(-history[-1])
-    return Lyapunov(history[-1, order], history[:, order], n * T, impacts, slowest, x[: flow.nq], x[flow.nq :], flow.system)
+    return Lyapunov(
+        history[-1, order],
+        history[:, order],
+        n * T,
+        impacts,
+        slowest,
+        x[: flow.nq],
+        x[flow.nq :],
+        flow.system,
+    )

@@ -1,8 +1,8 @@
 """Parameters from measurements: least squares, by exact derivatives of the motion, through impacts too.
 
-Minimized is sum_i ((y_i(p) - measured_i)/sigma_i)^2, by scipy's trust region method with bounds. At the minimum, with
-J = dy/dp over sigma, (J^T J)^-1 is the covariance of p where sigma is known; otherwise it is multiplied by the mean square
-of what is left, and intervals are those of Student's t.
+Minimized is sum_i ((y_i(p) - measured_i)/sigma_i)^2, by scipy's trust region method with bounds. At the
+minimum, with J = dy/dp over sigma, (J^T J)^-1 is the covariance of p where sigma is known; otherwise it is
+multiplied by the mean square of what is left, and intervals are those of Student's t.
 """
 
 import dataclasses
@@ -36,7 +36,8 @@ class Fit:
     measured: dict[str, np.ndarray]  # by name of what was measured
     fitted: dict[str, np.ndarray]  # what the run gives with the estimates
     residual: np.ndarray  # (measured - fitted)/sigma of all points that count, one after another
-    on_bound: tuple[str, ...]  # estimates that lie on a bound: the others are estimated as if these were known
+    # estimates that lie on a bound: the others are estimated as if these were known
+    on_bound: tuple[str, ...]
     evaluations: int  # of the run
     degrees: float  # of freedom; inf where sigma is known
 
@@ -87,23 +88,27 @@ class Fit:
     def to_xarray(self) -> Any:
         xr = need("xarray", "files", "fit.to_xarray")
         data = {
-            "value": ("parameter", self.value), "error": ("parameter", self.error), "residual": ("point", self.residual),
+            "value": ("parameter", self.value), "error": ("parameter", self.error),
+            "residual": ("point", self.residual),
             "covariance": (("parameter", "parameter_"), self.covariance),
         }  # fmt: skip
-        return xr.Dataset(data, {"parameter": list(self.names)}, {"sigma": self.sigma, "degrees": self.degrees})
+        return xr.Dataset(
+            data, {"parameter": list(self.names)}, {"sigma": self.sigma, "degrees": self.degrees}
+        )
 
 
 def fit(
     run: Callable[..., Any], guess: Mapping[str, float], measured: Any, *, sigma: Any = None,
-    bounds: Mapping[str, tuple[float, float]] | None = None, tolerance: float = 1e-10, max_evaluations: int = 100,
+    bounds: Mapping[str, tuple[float, float]] | None = None, tolerance: float = 1e-10,
+    max_evaluations: int = 100,
 ) -> Fit:  # fmt: skip
     """Parameters for which ``run(name=value, ...)`` gives what was measured.
 
-    ``run`` returns an array, or a dict of arrays, of the shape of ``measured``: rows of ``sol.q`` at ``t_eval``, or times
-    of events; it is traced, so that a run in it needs ``max_steps``, and tolerances, for which derivatives of impacts are
-    exact. Entries of ``measured`` that are nan do not count. ``sigma``, a number or by point, is the standard deviation of
-    the measurement, if it is known. ``bounds`` are (smallest, largest) by name. Raises `ss.FitError` where no minimum is
-    found.
+    ``run`` returns an array, or a dict of arrays, of the shape of ``measured``: rows of ``sol.q`` at
+    ``t_eval``, or times of events; it is traced, so that a run in it needs ``max_steps``, and tolerances, for
+    which derivatives of impacts are exact. Entries of ``measured`` that are nan do not count. ``sigma``, a
+    number or by point, is the standard deviation of the measurement, if it is known. ``bounds`` are
+    (smallest, largest) by name. Raises `ss.FitError` where no minimum is found.
     """
     names, p = _guessed(guess)
     low, high = _bounds(names, p, bounds or {})
@@ -119,7 +124,9 @@ def fit(
     key, seen = captured(run), 0
 
     def arrays(of: Any) -> np.ndarray:
-        return np.concatenate([np.asarray(of[k])[counts[k]] / _wide(scale[k][counts[k]], of[k], data[k]) for k in data])
+        return np.concatenate(
+            [np.asarray(of[k])[counts[k]] / _wide(scale[k][counts[k]], of[k], data[k]) for k in data]
+        )
 
     @functools.lru_cache(maxsize=1)
     def at(*p: float) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
@@ -132,14 +139,15 @@ def fit(
     first = at(*p)
     if not (np.all(np.isfinite(first[0])) and np.all(np.isfinite(first[1]))):
         raise FitError(
-            "fit: at the guess the run gives values that are not finite: it failed there (max_steps or max_events too small,"
+            "fit: at the guess the run gives values that are not finite: it failed there (max_steps or "
+            "max_events too small,"
             " or an event that does not happen), run it outside of ss.fit to see why"
         )
     from scipy.optimize import least_squares
 
     found = least_squares(
-        lambda p: at(*p)[0] - y, p, lambda p: at(*p)[1], (low, high), x_scale="jac", ftol=tolerance, xtol=tolerance,
-        gtol=tolerance, max_nfev=max_evaluations,
+        lambda p: at(*p)[0] - y, p, lambda p: at(*p)[1], (low, high), x_scale="jac", ftol=tolerance,
+        xtol=tolerance, gtol=tolerance, max_nfev=max_evaluations,
     )  # fmt: skip
     if found.status <= 0:
         came_to = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, found.x, strict=True))
@@ -158,12 +166,16 @@ def _judged(names, p, at, y, data, sigma, bounds, seen: int) -> Fit:
     size = np.linalg.norm(J[:, free], axis=0)
     if not np.all(size > 0.0) or (len(free) and np.linalg.cond(J[:, free] / size) > 1e12):
         blind = ", ".join(names[k] for k, x in zip(free, size, strict=True) if not x > 0.0)
-        raise FitError(f"fit: what was measured does not depend on {blind or 'some combination of the parameters'}")
+        raise FitError(
+            f"fit: what was measured does not depend on {blind or 'some combination of the parameters'}"
+        )
     covariance = np.full((len(p), len(p)), np.nan)
     R = np.linalg.qr(J[:, free] / size, mode="r")
     inverse = np.linalg.inv(R) / size[:, None]
     covariance[np.ix_(free, free)] = s * s * inverse @ inverse.T
-    given = float(sigma) if sigma is not None and np.ndim(sigma) == 0 and not isinstance(sigma, Mapping) else 1.0
+    given = (
+        float(sigma) if sigma is not None and np.ndim(sigma) == 0 and not isinstance(sigma, Mapping) else 1.0
+    )
     on_bound = tuple(name for name, h in zip(names, held, strict=True) if h)
     sigma = s if sigma is None else given
     return Fit(names, p, covariance, sigma, data, fitted, residual / s, on_bound, seen, degrees)
@@ -197,7 +209,9 @@ def _guessed(guess: Any) -> tuple[tuple[str, ...], np.ndarray]:
     return tuple(guess), np.array([float(x) for x in guess.values()])
 
 
-def _bounds(names: tuple[str, ...], p: np.ndarray, bounds: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(
+    names: tuple[str, ...], p: np.ndarray, bounds: Mapping[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
     low, high = np.full(len(p), -np.inf), np.full(len(p), np.inf)
     for name, pair in bounds.items():
         if name not in names:
@@ -208,7 +222,9 @@ def _bounds(names: tuple[str, ...], p: np.ndarray, bounds: Mapping[str, Any]) ->
         except (TypeError, ValueError):
             raise ValueError(f"bounds: {name} needs (smallest, largest), got {pair!r}") from None
         if not low[k] < p[k] < high[k]:
-            raise ValueError(f"bounds: the guess {name} = {p[k]:g} must lie between {low[k]:g} and {high[k]:g}")
+            raise ValueError(
+                f"bounds: the guess {name} = {p[k]:g} must lie between {low[k]:g} and {high[k]:g}"
+            )
     return low, high
 
 
@@ -221,7 +237,9 @@ def _deviations(sigma: Any, data: dict[str, np.ndarray]) -> dict[str, np.ndarray
         array = np.asarray(value, dtype=float)
         if not np.all(array > 0.0) or (array.ndim and array.shape != data[name].shape):
             shape = data[name].shape
-            raise ValueError(f"sigma must be positive, one number or of the shape of measured {shape}, got {value!r}")
+            raise ValueError(
+                f"sigma must be positive, one number or of the shape of measured {shape}, got {value!r}"
+            )
         made[name] = np.broadcast_to(array, data[name].shape)
     return made
 

@@ -1,4 +1,6 @@
-"""The flow of a system over a period, with its exact derivative: what orbits, exponents and maps are made of."""
+"""The flow of a system over a period, with its exact derivative: what orbits,
+exponents and maps are made of.
+"""
 
 import dataclasses
 import math
@@ -29,9 +31,10 @@ MOST_ROWS = 2**16
 class ScaledTime(System):
     """A system whose unit of time is T: over one unit it does what the other does in T.
 
-    So T, which may be the unknown of a search, or 2 pi/Omega of a parameter, has derivatives as any parameter has, and one
-    program serves for all. With tau = t/T and the same u:  M du = T h dtau + ...,  dq/dtau = T (B u + beta). All contact
-    velocities are T times as large, of gaps and of friction, so that forces are what they were and laws stay.
+    So T, which may be the unknown of a search, or 2 pi/Omega of a parameter, has derivatives as any parameter
+    has, and one program serves for all. With tau = t/T and the same u:  M du = T h dtau + ...,  dq/dtau = T
+    (B u + beta). All contact velocities are T times as large, of gaps and of friction, so that forces are
+    what they were and laws stay.
     """
 
     system: System
@@ -112,29 +115,38 @@ class Flow(eqx.Module):
         q, u = jnp.asarray(q0, dtype=float), jnp.asarray(u0, dtype=float)
         if system.g(0.0, q).shape[0] or system.gamma(0.0, q, u).shape[0]:
             raise ValueError(
-                f"{what}: {type(system).__name__} has bilateral constraints (g, gamma), and not every state near an orbit"
+                f"{what}: {type(system).__name__} has bilateral constraints (g, gamma), and not every state "
+                "near an orbit"
                 " obeys them: write it in minimal coordinates, for example as a scene with joints"
             )
         if q.shape != u.shape:
             raise ValueError(
-                f"{what}: {type(system).__name__} has more coordinates than velocities (a unit quaternion?), and not every"
+                f"{what}: {type(system).__name__} has more coordinates than velocities (a unit quaternion?), "
+                "and not every"
                 " state near an orbit obeys their condition: write it with as many of both"
             )
         fields = [field.name for field in dataclasses.fields(system)]
         if parameter is not None and parameter not in fields:
-            raise ValueError(f"{type(system).__name__} has no parameter {parameter!r}. It has {', '.join(fields) or 'none'}")
+            raise ValueError(
+                f"{type(system).__name__} has no parameter {parameter!r}. It has "
+                f"{', '.join(fields) or 'none'}"
+            )
         method = suitable(rtol) if method is None else by_name(method) if isinstance(method, str) else method
         return cls(system, method, rtol, rtol / 100 if atol is None else atol, dt_max, q.shape[0], parameter)
 
     def at(self, value: Any) -> System:
         """The system with that value of the parameter."""
-        return self.system if self.parameter is None else dataclasses.replace(self.system, **{self.parameter: value})  # type: ignore[type-var]
+        return (
+            self.system
+            if self.parameter is None
+            else dataclasses.replace(self.system, **{self.parameter: value})
+        )  # type: ignore[type-var]
 
     def passage(self, x: Array, T: Array, value: Any, rows: int) -> Passage:
         """Over one period, whose length is 1 on its clock, with room for so many rows."""
         sol = simulate(
-            ScaledTime(self.at(value), T), self.method, x[: self.nq], x[self.nq :], t1=1.0, rtol=self.rtol, atol=self.atol,
-            dt_max=self.dt_max, max_steps=rows,
+            ScaledTime(self.at(value), T), self.method, x[: self.nq], x[self.nq :], t1=1.0, rtol=self.rtol,
+            atol=self.atol, dt_max=self.dt_max, max_steps=rows,
         )  # fmt: skip
         rates = sol._rows(_gap_rates, "t", "q", "u")
         after = sol.dt == 0.0  # a row after an impact has the time of the row before it
@@ -175,12 +187,14 @@ class Periods:
         self._tried = dataclasses.replace(flow, method=quick)
 
     def checked(self, x: Any, T: Any, value: Any = None) -> Solution:
-        """A run as users make it: says in words what is wrong with a start, and how many rows a period needs."""
+        """A run as users make it: says in words what is wrong with a start,
+        and how many rows a period needs.
+        """
         flow, T = self.flow, float(T)
         dt_max = None if flow.dt_max is None else T * flow.dt_max
         sol = simulate(
-            flow.at(value), flow.method, x[: flow.nq], x[flow.nq :], t1=T, rtol=flow.rtol, atol=flow.atol, dt_max=dt_max,
-            progress=False,
+            flow.at(value), flow.method, x[: flow.nq], x[flow.nq :], t1=T, rtol=flow.rtol, atol=flow.atol,
+            dt_max=dt_max, progress=False,
         )  # fmt: skip
         self._rows = max(self._rows, _rows_for(sol.t.shape[0]))
         return sol
@@ -211,15 +225,17 @@ def _gap_rates(system, t, q, u):
 
 
 def _closest(t: Array, gaps: Array, rates: Array) -> Array:
-    """The smallest minimum of gaps between rows: a cubic through gaps and rates, where these turn from closing to
-    opening.
+    """The smallest minimum of gaps between rows: a cubic through gaps and rates,
+    where these turn from closing to opening.
     """
     if not gaps.shape[1] or t.shape[0] < 2:
         return jnp.asarray(jnp.inf)
     h = jnp.diff(t)[:, None]
     a, b, ra, rb = gaps[:-1], gaps[1:], h * rates[:-1], h * rates[1:]
     x = jnp.linspace(0.0, 1.0, 33)[:, None, None]
-    cubic = a * (1 - x) ** 2 * (1 + 2 * x) + b * x**2 * (3 - 2 * x) + ra * x * (1 - x) ** 2 - rb * x**2 * (1 - x)
+    cubic = (
+        a * (1 - x) ** 2 * (1 + 2 * x) + b * x**2 * (3 - 2 * x) + ra * x * (1 - x) ** 2 - rb * x**2 * (1 - x)
+    )
     turns = (h > 0.0) & (ra < 0.0) & (rb > 0.0)
     return jnp.min(jnp.where(turns, cubic.min(axis=0), jnp.inf), initial=jnp.inf)
 
@@ -229,5 +245,7 @@ def length_of(period: Any, system: System) -> Any:
     T = period(system) if callable(period) else period
     if not isinstance(T, jax.core.Tracer) and not (np.ndim(T) == 0 and np.isfinite(T) and T > 0):
         got = reprlib.repr(T)
-        raise ValueError(f"period must be a positive number, or a function of the system that gives one, got {got}")
+        raise ValueError(
+            f"period must be a positive number, or a function of the system that gives one, got {got}"
+        )
     return T

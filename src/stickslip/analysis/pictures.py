@@ -1,4 +1,7 @@
-"""Pictures of studies: bifurcation diagrams, branches, basins, exponents, fits. Without a path they return the figure."""
+"""Pictures of studies: bifurcation diagrams, branches, basins, exponents, fits.
+
+Without a path they return the figure.
+"""
 
 from typing import Any
 
@@ -14,7 +17,9 @@ def bifurcation(data: Any, what: Any = 0, path: Any = None, title: str = "") -> 
     q = data["q"].isel(coordinate=what) if isinstance(what, int) else data["q"].sel(coordinate=what)
     name = str(q["coordinate"].values)
     q = q.transpose(..., parameter, "crossing")
-    runs = [(str(d), q.sel(direction=d)) for d in q["direction"].values] if "direction" in q.dims else [("", q)]
+    runs = (
+        [(str(d), q.sel(direction=d)) for d in q["direction"].values] if "direction" in q.dims else [("", q)]
+    )
     for k, (label, run) in enumerate(runs):
         x = np.repeat(run[parameter].values, run.sizes["crossing"])
         a.plot(x, run.values.ravel(), ",", color=COLORS[k], alpha=0.6)
@@ -27,7 +32,9 @@ def bifurcation(data: Any, what: Any = 0, path: Any = None, title: str = "") -> 
 
 
 def branch(of: Any, what: Any = 0, path: Any = None, title: str = "") -> Any:
-    """A coordinate at the start of the period over the parameter: unstable orbits dashed, special ones marked."""
+    """A coordinate at the start of the period over the parameter: unstable orbits dashed,
+    special ones marked.
+    """
     figure, ((a, b),) = axes(1, 2, title, (9.0, 3.8))
     y, stable = of.q[:, what], of.stable
     for k in range(len(y) - 1):
@@ -39,13 +46,24 @@ def branch(of: Any, what: Any = 0, path: Any = None, title: str = "") -> Any:
     marks = {"fold": "o", "flip": "s", "grazing": "^"}
     for kind in dict.fromkeys(s.kind for s in of.special):
         places = [s for s in of.special if s.kind == kind]
-        a.plot([s.value for s in places], [s.orbit.q[what] for s in places], marks[kind], color=COLORS[1], ms=6, label=kind)
+        a.plot(
+            [s.value for s in places],
+            [s.orbit.q[what] for s in places],
+            marks[kind],
+            color=COLORS[1],
+            ms=6,
+            label=kind,
+        )
     if of.special:
         a.legend(fontsize=7)
     a.set(xlabel=of.parameter, ylabel=f"q[{what}] at the start")
     b.plot(of.value, np.abs(of.multipliers), ".-", lw=1, ms=3, color=COLORS[0])
     b.axhline(1.0, color="k", lw=0.6, ls=":")
-    b.set(xlabel=of.parameter, ylabel="|multipliers|", yscale="log" if np.abs(of.multipliers).max() > 10.0 else "linear")
+    b.set(
+        xlabel=of.parameter,
+        ylabel="|multipliers|",
+        yscale="log" if np.abs(of.multipliers).max() > 10.0 else "linear",
+    )
     return _done(figure, path)
 
 
@@ -55,14 +73,18 @@ def basins(data: Any, path: Any = None, title: str = "") -> Any:
 
     names = data["attractor"].dims
     if len(names) != 2:
-        raise ValueError(f"a picture of basins needs two axes of starts, these are {', '.join(map(str, names))}")
+        raise ValueError(
+            f"a picture of basins needs two axes of starts, these are {', '.join(map(str, names))}"
+        )
     figure, ((a,),) = axes(1, 1, title, (6.0, 5.0))
     values = data["attractor"].values
     classes = np.unique(values)
     colors = ["#ffffff" if k < 0 else "#bbbbbb" if k == 0 else COLORS[(k - 1) % len(COLORS)] for k in classes]
     edges = np.append(classes - 0.5, classes[-1] + 0.5)
     x, y = data[names[0]].values, data[names[1]].values
-    a.pcolormesh(x, y, values.T, cmap=ListedColormap(colors), norm=BoundaryNorm(edges, len(classes)), shading="nearest")
+    a.pcolormesh(
+        x, y, values.T, cmap=ListedColormap(colors), norm=BoundaryNorm(edges, len(classes)), shading="nearest"
+    )
     for k, color in zip(classes, colors, strict=True):
         a.plot([], [], "s", color=color, mec="k", mew=0.4, label=_called(data, int(k)))
     a.legend(fontsize=7, loc="upper right", framealpha=0.9)
@@ -98,9 +120,13 @@ def fitted(of: Any, path: Any = None, title: str = "") -> Any:
     at = 0
     for (name, values), a, b in zip(of.measured.items(), above, below, strict=True):
         there = np.isfinite(values)
-        place = np.broadcast_to(np.arange(values.shape[0]).reshape(-1, *(1,) * (values.ndim - 1)), values.shape)
+        place = np.broadcast_to(
+            np.arange(values.shape[0]).reshape(-1, *(1,) * (values.ndim - 1)), values.shape
+        )
         a.plot(place[there], values[there], ".", ms=4, color=COLORS[0], label="measured")
-        a.plot(np.arange(values.shape[0]), of.fitted[name].reshape(values.shape[0], -1), lw=1, color=COLORS[1])
+        a.plot(
+            np.arange(values.shape[0]), of.fitted[name].reshape(values.shape[0], -1), lw=1, color=COLORS[1]
+        )
         a.plot([], [], lw=1, color=COLORS[1], label="fitted")
         a.set(title="" if name == "value" else name)
         b.plot(place[there], of.residual[at : at + there.sum()], ".", ms=4, color=COLORS[0])

@@ -1,4 +1,6 @@
-"""States where a motion crosses a section, and how they change with a parameter: Poincare maps and bifurcation diagrams."""
+"""States where a motion crosses a section, and how they change with a parameter:
+Poincare maps and bifurcation diagrams.
+"""
 
 import dataclasses
 import functools
@@ -19,14 +21,15 @@ DIRECTIONS = {"up": (1,), "down": (-1,), "both": (1, -1)}
 
 
 def poincare(
-    system: System, q0: Any, u0: Any, *, period: Any = None, section: Any = None, t1: float | None = None, n: int = 100,
-    skip: int = 0, method: Any = None, rtol: float = 1e-8, atol: float | None = None, progress: bool | None = None,
+    system: System, q0: Any, u0: Any, *, period: Any = None, section: Any = None, t1: float | None = None,
+    n: int = 100, skip: int = 0, method: Any = None, rtol: float = 1e-8, atol: float | None = None,
+    progress: bool | None = None,
 ) -> Any:  # fmt: skip
     """States at n crossings of a section, after the first ``skip``, as an `xarray.Dataset`.
 
-    With ``period`` (a number or a function of the system) once in every period of what drives the system, the first at
-    t = 0; with ``section``, a function (t, q, u) with an attribute ``direction`` as events have it, where it is zero,
-    until t1.
+    With ``period`` (a number or a function of the system) once in every period of what drives the system, the
+    first at t = 0; with ``section``, a function (t, q, u) with an attribute ``direction`` as events have it,
+    where it is zero, until t1.
     """
     need("xarray", "files", "poincare")
     system = as_parameters(system)
@@ -52,7 +55,9 @@ def _counts(**numbers: Any) -> None:
             raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
 
 
-def _strobed(system, method, q0, u0, T: float, skip: int, n: int, options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _strobed(
+    system, method, q0, u0, T: float, skip: int, n: int, options
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """t, q, u at n multiples of T from ``skip`` on."""
     times = T * np.arange(skip, skip + n)
     if times[-1] == 0.0:
@@ -66,7 +71,11 @@ def _dataset(system: System, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> Any
 
     names = Labels.of(system, q.shape[-1], u.shape[-1], 0)
     return xr.Dataset(
-        {"t": ("crossing", t, {"units": "s"}), "q": (("crossing", "coordinate"), q), "u": (("crossing", "velocity"), u)},
+        {
+            "t": ("crossing", t, {"units": "s"}),
+            "q": (("crossing", "coordinate"), q),
+            "u": (("crossing", "velocity"), u),
+        },
         {"coordinate": [x.name for x in names.coordinates], "velocity": [x.name for x in names.velocities]},
     )
 
@@ -75,21 +84,25 @@ def _dataset(system: System, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> Any
 
 
 def bifurcation(
-    system: System, parameter: str, values: Any, q0: Any, u0: Any, *, period: Any, transient: int = 200, keep: int = 100,
-    direction: str | None = None, method: Any = None, rtol: float = 1e-6, atol: float | None = None, executor: Any = None,
-    out: Any = None, progress: bool | None = None,
+    system: System, parameter: str, values: Any, q0: Any, u0: Any, *, period: Any, transient: int = 200,
+    keep: int = 100,
+    direction: str | None = None, method: Any = None, rtol: float = 1e-6, atol: float | None = None,
+    executor: Any = None, out: Any = None, progress: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Brute force: for each value of a parameter the states at ``keep`` multiples of the period, after ``transient`` ones.
+    """Brute force: for each value of a parameter the states at ``keep`` multiples of the period,
+    after ``transient`` ones.
 
-    Every value begins at (q0, u0), and values are shared out among cores as `ss.sweep` does it, whose ``executor`` and
-    ``out`` this takes. With ``direction`` "up", "down" or "both" each value begins where the one before ended instead: where
-    two motions coexist the branches differ. An `xarray.Dataset` with q and u over the parameter, the crossing, and the
-    direction.
+    Every value begins at (q0, u0), and values are shared out among cores as `ss.sweep` does it, whose
+    ``executor`` and ``out`` this takes. With ``direction`` "up", "down" or "both" each value begins where the
+    one before ended instead: where two motions coexist the branches differ. An `xarray.Dataset` with q and u
+    over the parameter, the crossing, and the direction.
     """
     system = as_parameters(system)
     fields = [field.name for field in dataclasses.fields(system)]  # type: ignore[arg-type]
     if parameter not in fields:
-        raise ValueError(f"{type(system).__name__} has no parameter {parameter!r}. It has {', '.join(fields) or 'none'}")
+        raise ValueError(
+            f"{type(system).__name__} has no parameter {parameter!r}. It has {', '.join(fields) or 'none'}"
+        )
     _counts(transient=transient, keep=keep)
     values = np.atleast_1d(np.asarray(values, dtype=float))
     start = np.asarray(q0, dtype=float), np.asarray(u0, dtype=float)
@@ -108,7 +121,9 @@ def bifurcation(
         run = functools.partial(_settled, settings, parameter)
         made = sweep(run, {parameter: values}, **shared)
     elif direction in DIRECTIONS:
-        made = sweep(functools.partial(_followed, settings, values), {"direction": DIRECTIONS[direction]}, **shared)
+        made = sweep(
+            functools.partial(_followed, settings, values), {"direction": DIRECTIONS[direction]}, **shared
+        )
     else:
         raise ValueError(f"direction must be one of {', '.join(DIRECTIONS)}, or None, got {direction!r}")
     return _named(made, system, parameter, values, followed=direction is not None)
@@ -127,7 +142,9 @@ def _at(settings: Any, value: float, start: Any) -> tuple[np.ndarray, np.ndarray
 
 
 def _followed(settings: tuple[Any, ...], values: np.ndarray, direction: float) -> dict[str, Any]:
-    """One after another, each from where the one before ended; those that fail are nan, and the next begins anew."""
+    """One after another, each from where the one before ended; those that fail are nan,
+    and the next begins anew.
+    """
     order = np.argsort(values)[:: int(direction)]
     start = settings[3]
     q, u = (np.zeros((len(values), settings[5], len(x))) for x in start)
@@ -157,4 +174,6 @@ def _named(made: Any, system: System, parameter: str, values: np.ndarray, follow
     else:
         made = made.rename({"q_0": "crossing", "u_0": "crossing", "q_1": "coordinate", "u_1": "velocity"})
     names = Labels.of(system, made.sizes["coordinate"], made.sizes["velocity"], 0)
-    return made.assign_coords(coordinate=[x.name for x in names.coordinates], velocity=[x.name for x in names.velocities])
+    return made.assign_coords(
+        coordinate=[x.name for x in names.coordinates], velocity=[x.name for x in names.velocities]
+    )

@@ -1,7 +1,8 @@
-"""Where the results of a sweep lie: a zarr group that grows block by block, and that another process can go on with.
+"""Where the results of a sweep lie: a zarr group that grows block by block,
+and that another process can go on with.
 
-On the disk members lie one after another. A block of them is written in an order that survives being killed at any moment:
-results, then the status that says they are there.
+On the disk members lie one after another. A block of them is written in an order that survives being killed
+at any moment: results, then the status that says they are there.
 """
 
 import json
@@ -58,15 +59,20 @@ class Results:
             if known.get("stickslip_sweep") != 1:
                 raise KeyError
         except Exception as error:
-            raise ValueError(f"out: {self._path} is there and is no sweep: give another name, or remove it") from error
+            raise ValueError(
+                f"out: {self._path} is there and is no sweep: give another name, or remove it"
+            ) from error
         for name, column in self.members.columns.items():
             if name not in group or not np.array_equal(group[name][...], column):
                 raise ValueError(
-                    f"out: {self._path} has other values of {name}: a sweep is resumed with the parameters it began with"
+                    f"out: {self._path} has other values of {name}: a sweep is resumed with the parameters "
+                    "it began with"
                 )
         lasting = not known["run"].startswith(UNSTABLE) and not self.run.startswith(UNSTABLE)
         if lasting and known["run"] != self.run:
-            raise ValueError(f"out: {self._path} was made by another function: give another name, or remove it")
+            raise ValueError(
+                f"out: {self._path} was made by another function: give another name, or remove it"
+            )
         own = {*self.members.columns, "status", "message"}
         self.status[:], self.message[:] = group["status"][...], group["message"][...]
         self.values = {name: group[name][...] for name in group.array_keys() if name not in own}
@@ -95,10 +101,17 @@ class Results:
     def _values_of(self, k: int, outcome: dict[str, np.ndarray]) -> None:
         if not self.values:
             for name in outcome.keys() & self.members.columns.keys():
-                raise ValueError(f"sweep: run returns {name!r}, which is the name of a parameter: call it otherwise")
-            self.values = {name: _empty(self.members.number, np.asarray(value)) for name, value in outcome.items()}
+                raise ValueError(
+                    f"sweep: run returns {name!r}, which is the name of a parameter: call it otherwise"
+                )
+            self.values = {
+                name: _empty(self.members.number, np.asarray(value)) for name, value in outcome.items()
+            }
         if outcome.keys() != self.values.keys():
-            self.status[k], self.message[k] = FAILED, f"gave {sorted(outcome)} where others gave {sorted(self.values)}"
+            self.status[k], self.message[k] = (
+                FAILED,
+                f"gave {sorted(outcome)} where others gave {sorted(self.values)}",
+            )
             return
         for name, value in outcome.items():
             array = np.asarray(value)
@@ -133,7 +146,9 @@ class Results:
         arrays = {**self.members.columns, **self.values, "status": self.status, "message": self.message}
         for name, value in arrays.items():
             chunks = (self.block, *value.shape[1:])
-            array = group.create_array(name, shape=value.shape, dtype=value.dtype, chunks=tuple(max(1, n) for n in chunks))
+            array = group.create_array(
+                name, shape=value.shape, dtype=value.dtype, chunks=tuple(max(1, n) for n in chunks)
+            )
             array.attrs["_ARRAY_DIMENSIONS"] = ["member", *(f"{name}_{i}" for i in range(value.ndim - 1))]
         for name, column in self.members.columns.items():
             group[name][...] = column
@@ -164,7 +179,9 @@ def labelled(xr: Any, members: Members, values: dict[str, np.ndarray]) -> Any:
         return (*dims, *rest), value.reshape((*(shape or value.shape[:1]), *value.shape[1:]))
 
     coordinates: dict[str, Any] = (
-        dict(members.grid) if members.grid else {name: variable(name, column) for name, column in members.columns.items()}
+        dict(members.grid)
+        if members.grid
+        else {name: variable(name, column) for name, column in members.columns.items()}
     )
     data = {name: variable(name, value) for name, value in values.items()}
     sweep = xr.Dataset(data, coordinates)
@@ -183,6 +200,8 @@ def open_sweep(path: Any) -> Any:
     arrays = {name: group[name][...] for name in group.array_keys()}
     others = {name: a for name, a in arrays.items() if name not in grid}
     if grid:
-        members = Members({name: arrays[name] for name in grid}, {name: np.asarray(axis) for name, axis in grid.items()})
+        members = Members(
+            {name: arrays[name] for name in grid}, {name: np.asarray(axis) for name, axis in grid.items()}
+        )
         return labelled(xr, members, others)
     return xr.Dataset({name: (group[name].attrs["_ARRAY_DIMENSIONS"], a) for name, a in arrays.items()})

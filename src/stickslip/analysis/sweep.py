@@ -1,7 +1,9 @@
-"""Many runs: parameters on a grid, in a list or sampled, on all cores or a cluster, into a store that can be resumed.
+"""Many runs: parameters on a grid, in a list or sampled, on all cores or a cluster,
+into a store that can be resumed.
 
-On CPUs members are single runs in threads: a compiled run leaves Python alone, so two cores do twice the work, and a member
-costs what a run costs. Elsewhere members are one batch (`jax.vmap`), shared by all devices.
+On CPUs members are single runs in threads: a compiled run leaves Python alone, so two cores do twice the
+work, and a member costs what a run costs. Elsewhere members are one batch (`jax.vmap`), shared by all
+devices.
 """
 
 import itertools
@@ -30,19 +32,20 @@ class SweepError(RuntimeError):
 
 
 def sweep(
-    run: Callable[..., Any], parameters: Any, *, executor: Any = None, out: Any = None, batch: bool | None = None,
-    block: int | None = None, progress: bool | None = None,
+    run: Callable[..., Any], parameters: Any, *, executor: Any = None, out: Any = None,
+    batch: bool | None = None, block: int | None = None, progress: bool | None = None,
 ) -> Any:  # fmt: skip
     """Call ``run(name=value, ...)`` for all parameters and give back an `xarray.Dataset` of what it returns.
 
-    ``parameters`` is a dict of arrays, of which all combinations are taken (a grid), or a list of dicts, such as
-    `ss.samples` gives. ``run`` returns a number, an array, or a dict of these, of the same shapes for every member. One that
-    fails or is not finite is an entry with its ``status`` (1 done, 2 failed, 0 missing) and ``message``, and nan for values.
+    ``parameters`` is a dict of arrays, of which all combinations are taken (a grid), or a list of dicts, such
+    as `ss.samples` gives. ``run`` returns a number, an array, or a dict of these, of the same shapes for
+    every member. One that fails or is not finite is an entry with its ``status`` (1 done, 2 failed, 0
+    missing) and ``message``, and nan for values.
 
-    ``out="sweep.zarr"`` writes results as they come; the same call goes on where another was interrupted or killed.
-    ``executor`` is anything with the interface of `concurrent.futures`, or a client of Dask; without one, threads on CPUs
-    and one batch (``batch=True``) on GPUs, for which ``run`` must be traceable. ``block`` members are computed, and written,
-    at a time.
+    ``out="sweep.zarr"`` writes results as they come; the same call goes on where another was interrupted or
+    killed. ``executor`` is anything with the interface of `concurrent.futures`, or a client of Dask; without
+    one, threads on CPUs and one batch (``batch=True``) on GPUs, for which ``run`` must be traceable.
+    ``block`` members are computed, and written, at a time.
     """
     members = as_members(parameters)
     if not callable(run):
@@ -62,7 +65,9 @@ def sweep(
     return results.dataset()
 
 
-def samples(n: int, *, seed: int = 0, sampler: str = "sobol", **bounds: tuple[float, float]) -> list[dict[str, float]]:
+def samples(
+    n: int, *, seed: int = 0, sampler: str = "sobol", **bounds: tuple[float, float]
+) -> list[dict[str, float]]:
     """n points of a box, ``samples(64, mu=(0.1, 0.5), e_N=(0.0, 0.9))``, by a sampler of scipy's qmc.
 
     "sobol", "halton" or "latin" (Latin hypercube).
@@ -89,17 +94,23 @@ def as_members(parameters: Any) -> Members:
         for name, values in grid.items():
             _numbers(name, values)
             if values.ndim != 1 or not len(values):
-                raise ValueError(f"parameters: {name} must be a list of numbers, got an array of shape {values.shape}")
+                raise ValueError(
+                    f"parameters: {name} must be a list of numbers, got an array of shape {values.shape}"
+                )
         if not grid:
             raise ValueError("parameters: give at least one name with its values")
         rows = list(itertools.product(*grid.values()))
         return Members({name: np.array([row[i] for row in rows]) for i, name in enumerate(grid)}, grid)
     if not isinstance(parameters, Sequence) or isinstance(parameters, str) or not parameters:
-        raise TypeError("parameters must be a dict of arrays (a grid) or a list of dicts, one for each member")
+        raise TypeError(
+            "parameters must be a dict of arrays (a grid) or a list of dicts, one for each member"
+        )
     names = list(parameters[0])
     for k, member in enumerate(parameters):
         if not isinstance(member, Mapping) or list(member) != names:
-            raise ValueError(f"parameters: member {k} must have the names {', '.join(names)} as the first has")
+            raise ValueError(
+                f"parameters: member {k} must have the names {', '.join(names)} as the first has"
+            )
     columns = {}
     for name in names:
         try:
@@ -144,7 +155,9 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _gather(run: Callable[..., Any], results: Results, todo: list[np.ndarray], pool: Executor, bar: Meter) -> None:
+def _gather(
+    run: Callable[..., Any], results: Results, todo: list[np.ndarray], pool: Executor, bar: Meter
+) -> None:
     waiting: dict[Future[Any], np.ndarray] = {}
     try:
         for block in todo:
@@ -168,7 +181,8 @@ def _result(future: Future[Any]) -> list[Any]:
         return future.result()
     except Exception as error:
         raise SweepError(
-            f"sweep: a worker failed outside of the run ({type(error).__name__}: {error}); what was computed is kept in"
+            f"sweep: a worker failed outside of the run ({type(error).__name__}: {error}); what was computed "
+            "is kept in"
             " out=..., the same call goes on there"
         ) from error
 
@@ -201,7 +215,10 @@ def _values(made: Any) -> Any:
     return {name: np.asarray(value) for name, value in values.items()}
 
 
-_WHOLE = 'run must return what is to be kept, such as {"x": sol.q[-1, 0]}: whole solutions have rows of different number'
+_WHOLE = (
+    'run must return what is to be kept, such as {"x": sol.q[-1, 0]}: whole solutions have rows of different '
+    "number"
+)
 
 
 def _done(results: Results) -> int:
@@ -218,14 +235,20 @@ def _batches(run: Callable[..., Any], results: Results, bar: Meter) -> None:
         # the last batch is filled up: one program, and as many members on every device
         size = -(-results.block // len(devices)) * len(devices)
         which = np.concatenate([block, np.repeat(block[-1:], size - len(block))])
-        columns = {name: jnp.asarray(column[which], dtype=float) for name, column in results.members.columns.items()}
+        columns = {
+            name: jnp.asarray(column[which], dtype=float) for name, column in results.members.columns.items()
+        }
         if len(devices) > 1:
             mesh = jax.sharding.Mesh(np.array(devices), ("member",))
-            columns = jax.device_put(columns, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("member")))
+            columns = jax.device_put(
+                columns, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("member"))
+            )
         made = together(columns)
         made = made if isinstance(made, Mapping) else {"value": made}
         if any(isinstance(x, Solution) for x in made.values()):
             raise TypeError(_WHOLE)
         host = jax.tree.map(np.asarray, made)
-        results.add(block, [_values(jax.tree.map(lambda a, i=i: np.asarray(a[i]), host)) for i in range(len(block))])
+        results.add(
+            block, [_values(jax.tree.map(lambda a, i=i: np.asarray(a[i]), host)) for i in range(len(block))]
+        )
         bar.update(_done(results))

@@ -1,7 +1,7 @@
 """A ball rolls inside a cylinder (S2 section 10.3): Moreau's scheme leaves it, position level stays.
 
-The cylinder's axis is at (0, 1): only then the ball of the paper starts in contact. It starts at the height of the axis,
-where the wall is vertical: it falls freely at first and slips.
+The cylinder's axis is at (0, 1): only then the ball of the paper starts in contact. It starts at the height
+of the axis, where the wall is vertical: it falls freely at first and slips.
 """
 
 import jax.numpy as jnp

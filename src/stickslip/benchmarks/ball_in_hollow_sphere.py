@@ -1,7 +1,7 @@
 """A ball falls onto the inside of a hollow sphere and rolls along it (S3 section 7.3): a curved contact.
 
-Methods that know contacts on velocity level only leave the curve along its tangent and sink in; those on position level
-stay on it.
+Methods that know contacts on velocity level only leave the curve along its tangent and sink in; those on
+position level stay on it.
 """
 
 import math

@@ -20,7 +20,8 @@ class Benchmark(eqx.Module):
     dt: float  # step in s
     method: Method  # that suits it
     source: str = eqx.field(static=True)  # where it is from
-    reference: dict[str, Any]  # named exact or converged values; reference["source"] says where they come from
+    # named exact or converged values; reference["source"] says where they come from
+    reference: dict[str, Any]
     stepsize: Any = None  # what goes with the method, where it is not dt
 
     @property

@@ -1,8 +1,8 @@
 """A block on a belt, held by a spring: stick-slip with a Stribeck curve (S3 section 7.4).
 
-The normal force is given, so the set-valued part is a friction element of constant size; the falling part of the Stribeck
-curve is smooth and belongs to h. The printed data (lambda_N = 10, factor pi/2) do not give the printed picture; with
-lambda_N = 1 and 2/pi the block slips first at t = 1.5.
+The normal force is given, so the set-valued part is a friction element of constant size; the falling part of
+the Stribeck curve is smooth and belongs to h. The printed data (lambda_N = 10, factor pi/2) do not give the
+printed picture; with lambda_N = 1 and 2/pi the block slips first at t = 1.5.
 """
 
 import jax.numpy as jnp
@@ -31,14 +31,18 @@ class BlockOnBelt(System):
         return self.m * jnp.eye(1)
 
     def h(self, t, q, u):
-        return -self.c * q + stribeck(u - self.u_b, self.mu_s, self.mu_d, self.epsilon, self.lambda_N)  # (7.14)
+        return -self.c * q + stribeck(
+            u - self.u_b, self.mu_s, self.mu_d, self.epsilon, self.lambda_N
+        )  # (7.14)
 
     def gamma_F(self, t, q, u):
         return u - self.u_b
 
     def draw(self, t, q):
         belt = jnp.mod(self.u_b * t + 0.2 * jnp.arange(8), 1.6) - 0.8  # marks that move with it
-        spring = jnp.stack([jnp.linspace(-0.9, q[0] - 0.06, 17), 0.06 + 0.02 * jnp.array([0.0, *(1.0, -1.0) * 8])], axis=1)
+        spring = jnp.stack(
+            [jnp.linspace(-0.9, q[0] - 0.06, 17), 0.06 + 0.02 * jnp.array([0.0, *(1.0, -1.0) * 8])], axis=1
+        )
         return [
             shapes.Line([[-0.8, 0.0], [0.8, 0.0]], shapes.GROUND, 4.0),
             *(shapes.Line([[x, -0.03], [x, 0.0]], shapes.GROUND, 3.0) for x in belt),

@@ -1,7 +1,7 @@
 """A point mass is dropped and bounces with e = 0.5: it must come back to a quarter of the height.
 
-Engines with regularised or shifted impacts do not return what was asked. An event-capturing scheme is off by the impact
-time only: at most one step, so by at most 2.5 g dt/v of the height, v the impact speed.
+Engines with regularised or shifted impacts do not return what was asked. An event-capturing scheme is off by
+the impact time only: at most one step, so by at most 2.5 g dt/v of the height, v the impact speed.
 """
 
 import math
@@ -26,5 +26,6 @@ def load(case: int = 1, height: float = 0.9, e_N: float = 0.5) -> Benchmark:
     }
     return Benchmark(
         "bounce", case, Ball1D(gravity=g, e_N=e_N), jnp.array([height]), jnp.zeros(1),
-        t1=round(t_impact * (1 + 2 * e_N) * 0.99, 3), dt=1e-3, method=Rattle(), source="closed form", reference=reference,
+        t1=round(t_impact * (1 + 2 * e_N) * 0.99, 3), dt=1e-3, method=Rattle(), source="closed form",
+        reference=reference,
     )  # fmt: skip

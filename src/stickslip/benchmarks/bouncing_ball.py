@@ -1,8 +1,8 @@
 """A rotating ball falls on a plane (S0 section 5.1, S3 section 7.1).
 
-Case 1 bounces with e_N = 0.5 and comes to rest through an accumulation point. Cases 2 and 3 fall without restitution
-but spin: fast (omega = 50), so that the ball slips after the impact and then rolls, or slowly (omega = 10), so that it
-sticks at once. Everything is known in closed form.
+Case 1 bounces with e_N = 0.5 and comes to rest through an accumulation point. Cases 2 and 3 fall without
+restitution but spin: fast (omega = 50), so that the ball slips after the impact and then rolls, or slowly
+(omega = 10), so that it sticks at once. Everything is known in closed form.
 """
 
 import math
@@ -44,7 +44,9 @@ class BouncingBall(PlanarBody):
         return [
             shapes.Line([[-1.2, 0.0], [1.2, 0.0]], shapes.GROUND, 4.0),
             shapes.disk(q[:2], self.R, q[2]),
-            shapes.Contacts(at=q[None, :2] - jnp.array([[0.0, self.R]]), normals=[[0, 1]], tangents=[[[1, 0]]]),
+            shapes.Contacts(
+                at=q[None, :2] - jnp.array([[0.0, self.R]]), normals=[[0, 1]], tangents=[[[1, 0]]]
+            ),
         ]
 
     @property

@@ -1,8 +1,9 @@
 """A ball on a line (S3 Examples 4.12, 4.13, 5.2): what a Runge-Kutta method makes of a single impact.
 
-Two steps of the naive two-stage Radau IIA method (`projected=False`) with h = 3 realise six different "impact laws",
-depending on where in the step the impact falls; with the velocity projection every start obeys Newton's law. One step is a
-linear complementarity problem small enough to enumerate, which is done here as an independent answer.
+Two steps of the naive two-stage Radau IIA method (`projected=False`) with h = 3 realise six different "impact
+laws", depending on where in the step the impact falls; with the velocity projection every start obeys
+Newton's law. One step is a linear complementarity problem small enough to enumerate, which is done here as an
+independent answer.
 """
 
 import itertools
@@ -101,5 +102,6 @@ def load(case: int = 1) -> Benchmark:
     }
     return Benchmark(
         "bouncing-ball-1d", case, Ball1D(), jnp.array([1.0]), jnp.array([-1.0]),
-        t1=6.0, dt=3.0, method=RadauIIA(stages=2, projected=False), source="S3 Example 4.12", reference=reference,
+        t1=6.0, dt=3.0, method=RadauIIA(stages=2, projected=False), source="S3 Example 4.12",
+        reference=reference,
     )  # fmt: skip

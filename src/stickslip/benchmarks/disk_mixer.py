@@ -1,8 +1,9 @@
-"""Thirty disks are mixed in a rotating drum (S4 Fig. 2, there with a thousand): 465 candidate contacts with friction.
+"""Thirty disks are mixed in a rotating drum (S4 Fig. 2, there with a thousand):
+465 candidate contacts with friction.
 
-A check of projected Gauss-Seidel with many contacts: disks touch each other and the drum, which turns with a given speed.
-The motion is chaotic, so what can be asked is that energy stays bounded and that disks overlap less with smaller steps. Data
-are ours; S4 states none.
+A check of projected Gauss-Seidel with many contacts: disks touch each other and the drum, which turns with a
+given speed. The motion is chaotic, so what can be asked is that energy stays bounded and that disks overlap
+less with smaller steps. Data are ours; S4 states none.
 """
 
 import itertools
@@ -34,7 +35,9 @@ def _turned(n):
 class DiskMixer(System):
     """q = (x, y, phi) of disk after disk; gaps between disks, then to the drum."""
 
-    coordinates = tuple(f"{x}_{i} [{unit}]" for i in range(COUNT) for x, unit in (("x", "m"), ("y", "m"), ("phi", "rad")))
+    coordinates = tuple(
+        f"{x}_{i} [{unit}]" for i in range(COUNT) for x, unit in (("x", "m"), ("y", "m"), ("phi", "rad"))
+    )
     contacts = (*(f"disks {i} and {j}" for i, j in PAIRS), *(f"disk {i} and drum" for i in range(COUNT)))
 
     m: float = 0.1
@@ -81,10 +84,16 @@ class DiskMixer(System):
         ring = self.drum_radius * shapes.circle(60)
         marks = self.drum_rate * t + jnp.arange(12) * jnp.pi / 6
         spokes = jnp.stack([jnp.cos(marks), jnp.sin(marks)], axis=1)
-        disks = [shapes.disk(x[k, :2], self.r, x[k, 2], (shapes.STEEL, shapes.WOOD)[k % 6 < 3]) for k in range(COUNT)]
+        disks = [
+            shapes.disk(x[k, :2], self.r, x[k, 2], (shapes.STEEL, shapes.WOOD)[k % 6 < 3])
+            for k in range(COUNT)
+        ]
         return [
             shapes.Line(jnp.concatenate([ring, ring[:1]]), shapes.GROUND, 4.0),
-            *(shapes.Line(jnp.outer(jnp.array([1.0, 1.06]) * self.drum_radius, s), shapes.GROUND, 3.0) for s in spokes),
+            *(
+                shapes.Line(jnp.outer(jnp.array([1.0, 1.06]) * self.drum_radius, s), shapes.GROUND, 3.0)
+                for s in spokes
+            ),
             *disks,
             shapes.Contacts(at=at, normals=normals, tangents=tangents),
         ]
@@ -101,7 +110,9 @@ def start(r: float) -> np.ndarray:
     """A loose grid of six columns, not quite regular."""
     rng = np.random.default_rng(0)
     column, row = np.meshgrid(np.arange(6) - 2.5, np.arange(5) - 2.0)
-    centres = 2.15 * r * np.column_stack([column.ravel(), row.ravel()]) + rng.uniform(-0.05, 0.05, (COUNT, 2)) * r
+    centres = (
+        2.15 * r * np.column_stack([column.ravel(), row.ravel()]) + rng.uniform(-0.05, 0.05, (COUNT, 2)) * r
+    )
     return np.column_stack([centres, np.zeros(COUNT)]).ravel()
 
 

@@ -1,12 +1,14 @@
-"""A mass on a spring, shaken, with a wall in its way: period one, period doubling, chaos, two motions at once.
+"""A mass on a spring, shaken, with a wall in its way: period one, period doubling, chaos,
+two motions at once.
 
-x'' + 2 zeta omega x' + omega^2 x = F cos(Omega t) for x < d, and x' -> -e x' at the wall x = d. Between impacts the equation
-is linear, so orbits with one impact in a period are known in closed form (Shaw and Holmes, J. Sound Vib. 90, 1983, have
-those of the wall at d = 0): `one_impact` gives them with their multipliers.
+x'' + 2 zeta omega x' + omega^2 x = F cos(Omega t) for x < d, and x' -> -e x' at the wall x = d. Between
+impacts the equation is linear, so orbits with one impact in a period are known in closed form (Shaw and
+Holmes, J. Sound Vib. 90, 1983, have those of the wall at d = 0): `one_impact` gives them with their
+multipliers.
 
-Cases: 1 period one (Omega = 2.5), 2 after the flip at Omega = 2.6589, period two (2.7), 3 chaos (2.8), all with the wall
-where the spring rests; 4 a wall at 0.5 that is touched or not (Omega = 1.8), between the grazing of the free vibration and
-a fold.
+Cases: 1 period one (Omega = 2.5), 2 after the flip at Omega = 2.6589, period two (2.7), 3 chaos (2.8), all
+with the wall where the spring rests; 4 a wall at 0.5 that is touched or not (Omega = 1.8), between the
+grazing of the free vibration and a fold.
 """
 
 import math
@@ -78,9 +80,9 @@ class OneImpact(NamedTuple):
 def one_impact(s: ForcedImpactOscillator, n: int = 1) -> list[OneImpact]:
     """All of them, the fastest first: two, one or none.
 
-    With y = (x, x'), the flow exp(A t) of the free equation and its forced vibration p(t), a period tau from the state y+ =
-    (d, -e v) after the impact to the next, y- = (d, v), is y- - p = exp(A tau)(y+ - p). That is linear in v and p, and p
-    lies on an ellipse: a quadratic equation for v.
+    With y = (x, x'), the flow exp(A t) of the free equation and its forced vibration p(t), a period tau from
+    the state y+ = (d, -e v) after the impact to the next, y- = (d, v), is y- - p = exp(A tau)(y+ - p). That
+    is linear in v and p, and p lies on an ellipse: a quadratic equation for v.
     """
     omega, zeta, Omega, F, d, e = (float(x) for x in (s.omega, s.zeta, s.Omega, s.F, s.d, s.e_N))
     tau, a, b = 2.0 * math.pi * n / Omega, *_amplitudes(omega, zeta, Omega, F)
@@ -138,6 +140,7 @@ def load(case: int = 1) -> Benchmark:
     return Benchmark(
         "forced-impact-oscillator", case, system, jnp.array([-1.0]), jnp.array([0.0]), t1=20 * T, dt=T / 200,
         method=RadauIIA(stages=3), source="Shaw and Holmes 1983, with damping",
-        reference={"source": "closed form", "one_impact": one_impact(system), "product": float(system.e_N) ** 2
+        reference={"source": "closed form", "one_impact": one_impact(system),
+                   "product": float(system.e_N) ** 2
                    * math.exp(-2.0 * float(system.zeta * system.omega) * T)},
     )  # fmt: skip

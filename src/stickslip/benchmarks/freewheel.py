@@ -1,11 +1,13 @@
-"""A hub drives a wheel through a freewheel, the one-way force element of S4 section 2: it pushes, and never pulls.
+"""A hub drives a wheel through a freewheel, the one-way force element of S4 section 2: it pushes,
+and never pulls.
 
-    Theta_1 u_1_dot = T sin(w t) - la,    Theta_2 u_2_dot = la - d,    0 <= la, 0 <= u_2 - u_1, la (u_2 - u_1) = 0
+    Theta_1 u_1_dot = T sin(w t) - la,    Theta_2 u_2_dot = la - d,
+    0 <= la,  0 <= u_2 - u_1,  la (u_2 - u_1) = 0
 
-Case 1: the torque changes its sign, so that the wheel is driven, overruns and is caught again. Both phases are integrated
-by hand (locked: la = (Theta_2 T sin(w t) + Theta_1 d)/(Theta_1 + Theta_2), which ends where that is zero); the instants
-where the hub catches up are roots of a formula. Case 2: without torque the drag keeps both locked, and the wheel hits a
-stop. The freewheel passes the impact on: u_2 = u_1 -> -e u_1.
+Case 1: the torque changes its sign, so that the wheel is driven, overruns and is caught again. Both phases
+are integrated by hand (locked: la = (Theta_2 T sin(w t) + Theta_1 d)/(Theta_1 + Theta_2), which ends where
+that is zero); the instants where the hub catches up are roots of a formula. Case 2: without torque the drag
+keeps both locked, and the wheel hits a stop. The freewheel passes the impact on: u_2 = u_1 -> -e u_1.
 """
 
 import math
@@ -82,7 +84,9 @@ class Phase:
     def u(self, t: Any) -> np.ndarray:
         t = np.asarray(t, dtype=float)[..., None]
         return (
-            self.u0 - self.driven / self.w * (np.cos(self.w * t) - np.cos(self.w * self.t0)) + self.constant * (t - self.t0)
+            self.u0
+            - self.driven / self.w * (np.cos(self.w * t) - np.cos(self.w * self.t0))
+            + self.constant * (t - self.t0)
         )
 
     def q(self, t: Any) -> np.ndarray:

@@ -1,8 +1,8 @@
 """A hopper with a leaf-spring leg, guided vertically (S2 section 10.5): contact of a flexible body.
 
-A rigid rod hangs from the main body at a prescribed angle alpha(t); at its end, the knee, a beam continues at a prescribed
-angle and touches the ground with its tip. Case 1 has the paper's mesh, two quadratic elements, which locks; case 2 has eight
-cubic elements.
+A rigid rod hangs from the main body at a prescribed angle alpha(t); at its end, the knee, a beam continues at
+a prescribed angle and touches the ground with its tip. Case 1 has the paper's mesh, two quadratic elements,
+which locks; case 2 has eight cubic elements.
 """
 
 import math
@@ -57,7 +57,9 @@ class GuidedHopper(System):
         knee = jnp.array([0.0, q[0]]) + self.to_knee(t)
         back, tangent = -self.to_knee(t), self.beam.at(0.0, q[1:], 1)
         angle = jnp.arctan2(back[0] * tangent[1] - back[1] * tangent[0], back @ tangent)
-        return jnp.concatenate([knee - self.beam.at(0.0, q[1:]), (angle - (math.pi - 2.0 * self.alpha(t)))[None]])  # (153)
+        return jnp.concatenate(
+            [knee - self.beam.at(0.0, q[1:]), (angle - (math.pi - 2.0 * self.alpha(t)))[None]]
+        )  # (153)
 
     def g_N(self, t, q):
         return self.beam.at(1.0, q[1:])[1:]  # (154)
@@ -103,6 +105,6 @@ def load(case: int = 1, degree: int | None = None, elements: int | None = None) 
         "touchdown_y": 0.2356295,
     }
     return Benchmark(
-        "guided-hopper", case, system, q0, jnp.zeros(q0.shape), t1=0.5, dt=5e-5, method=GeneralizedAlpha(rho_inf=0.0),
-        source="S2 section 10.5", reference=reference,
+        "guided-hopper", case, system, q0, jnp.zeros(q0.shape), t1=0.5, dt=5e-5,
+        method=GeneralizedAlpha(rho_inf=0.0), source="S2 section 10.5", reference=reference,
     )  # fmt: skip

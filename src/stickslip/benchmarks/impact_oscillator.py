@@ -1,8 +1,8 @@
 """A mass on a spring hits a wall with restitution, again and again (S4 section 10.3).
 
-m x_ddot = -c (x + a) with a = 0.15 and the wall at x = 0: between impacts x = -a + A sin(w t + phi), so that all impact
-times are known. The spring pulls the mass back, so a post-impact speed e v returns to the wall with the same speed: speeds
-before impacts are v e^k.
+m x_ddot = -c (x + a) with a = 0.15 and the wall at x = 0: between impacts x = -a + A sin(w t + phi), so that
+all impact times are known. The spring pulls the mass back, so a post-impact speed e v returns to the wall
+with the same speed: speeds before impacts are v e^k.
 """
 
 import math

@@ -1,6 +1,7 @@
 """A block rests on a slope of 20 degrees with mu = 0.5: it must not creep, not even in the last digits.
 
-Regularised friction creeps downhill for ever. Coulomb's law holds the block because tan 20 degrees = 0.364 < 0.5.
+Regularised friction creeps downhill for ever. Coulomb's law holds the block because tan 20 degrees = 0.364 <
+0.5.
 """
 
 import math

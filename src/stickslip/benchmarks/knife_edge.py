@@ -1,13 +1,14 @@
 """A skate turns on an inclined plane: a velocity constraint that is not the rate of any position.
 
 q = (x, y, phi) with x downhill and y across; gamma = 0 forbids velocity across the blade, which points along
-(cos(phi), sin(phi)). No force turns the skate, so phi = omega t. Along the blade v_dot = a cos(phi) with a = g sin(alpha),
-so from rest v = a/omega sin(omega t); (x, y)_dot = v (cos(phi), sin(phi)) integrates to a cycloid:
+(cos(phi), sin(phi)). No force turns the skate, so phi = omega t. Along the blade v_dot = a cos(phi) with a =
+g sin(alpha), so from rest v = a/omega sin(omega t); (x, y)_dot = v (cos(phi), sin(phi)) integrates to a
+cycloid:
 
     x = a/(2 omega^2) sin(omega t)^2,    y = a/(2 omega^2) (omega t - sin(2 omega t)/2)
 
-Across the blade m v omega = lambda - m a sin(phi), so lambda = 2 m a sin(omega t). The skate does not go down the slope:
-after every half turn it is back at the height of its start.
+Across the blade m v omega = lambda - m a sin(phi), so lambda = 2 m a sin(omega t). The skate does not go down
+the slope: after every half turn it is back at the height of its start.
 """
 
 import math
@@ -82,8 +83,10 @@ def load(case: int = 1) -> Benchmark:
         "la_gamma_max": 2 * m * a,
     }
     return Benchmark(
-        "knife-edge", case, system, jnp.zeros(3), jnp.array([0.0, 0.0, OMEGA]), t1=2 * period, dt=period / 100,
-        method=LobattoIIIAB(stages=3), source="a skate on a slope, the classical nonholonomic example", reference=reference,
+        "knife-edge", case, system, jnp.zeros(3), jnp.array([0.0, 0.0, OMEGA]), t1=2 * period,
+        dt=period / 100,
+        method=LobattoIIIAB(stages=3), source="a skate on a slope, the classical nonholonomic example",
+        reference=reference,
     )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
-"""A point mass falls and slides on the slope y = exp(-x) until it sticks (S0 section 5.3, S1, S3 section 7.7).
+"""A point mass falls and slides on the slope y = exp(-x) until it sticks (S0 section 5.3, S1,
+S3 section 7.7).
 
-The test of order: cases 1 and 2 start on the slope at rest and downhill and are smooth until they stick; case 3 starts
-uphill and reverses its slip; case 4 is dropped on the slope. These are S0's, with m = pi. Cases 5 and 6 are S1's and S3's,
-with m = 1: at rest on the slope, and the drop. The mass cancels from the motion.
+The test of order: cases 1 and 2 start on the slope at rest and downhill and are smooth until they stick; case
+3 starts uphill and reverses its slip; case 4 is dropped on the slope. These are S0's, with m = pi. Cases 5
+and 6 are S1's and S3's, with m = 1: at rest on the slope, and the drop. The mass cancels from the motion.
 """
 
 import math
@@ -75,7 +76,9 @@ class Motion(NamedTuple):
 
 
 def exact(b: Benchmark, t: Any) -> Motion:
-    """Free fall and impact in closed form, then one degree of freedom along the slope, integrated from event to event."""
+    """Free fall and impact in closed form, then one degree of freedom along the slope,
+    integrated from event to event.
+    """
     m, g, mu = (float(x) for x in (b.system.m, b.system.gravity, b.system.mu))
     t, ref, height = np.asarray(t, dtype=float), b.reference, float(b.q0[1])
 
@@ -95,7 +98,8 @@ def exact(b: Benchmark, t: Any) -> Motion:
     falls, slip, rows = t < start, np.zeros(t.shape), np.zeros((4, len(t)))
     sign = -1.0 if y[1] < 0 else 1.0
     for end in [ref[name] for name in ("reversal_time", "stick_time") if name in ref]:
-        out = solve_ivp(lambda _, y, sign=sign: rates(y, sign), (start, end), y, "DOP853", rtol=1e-13, atol=1e-14,
+        out = solve_ivp(lambda _, y, sign=sign: rates(y, sign), (start, end), y, "DOP853", rtol=1e-13,
+                        atol=1e-14,
                         dense_output=True)  # fmt: skip
         inside = (t >= start) & (t < end)
         rows[:, inside], slip[inside] = out.sol(t[inside]), sign
@@ -115,12 +119,14 @@ def exact(b: Benchmark, t: Any) -> Motion:
 _SOURCE = "event-driven integration to 1e-11 (DOP853 with root-found events)"
 _ON_SLOPE = {
     "stick_time": 2.0973522786, "stick_x": 2.8491846477,
-    "x(0.8192)": 1.0928918530, "speed(0.8192)": 2.3792037048, "x(1.6)": 2.5541642931, "speed(1.6)": 1.1753721244,
+    "x(0.8192)": 1.0928918530, "speed(0.8192)": 2.3792037048, "x(1.6)": 2.5541642931,
+    "speed(1.6)": 1.1753721244,
 }  # fmt: skip
 _DROPPED = {
     "impact_time": 0.3162277660, "speed_after_impact": 1.5652475842,
     "stick_time": 2.1878831741, "stick_x": 3.1638661343,
-    "x(0.8192)": 0.9973042131, "speed(0.8192)": 2.7484348100, "x(1.6)": 2.7244957793, "speed(1.6)": 1.4786573891,
+    "x(0.8192)": 0.9973042131, "speed(0.8192)": 2.7484348100, "x(1.6)": 2.7244957793,
+    "speed(1.6)": 1.4786573891,
 }  # fmt: skip
 _REFERENCE = {
     1: _ON_SLOPE,

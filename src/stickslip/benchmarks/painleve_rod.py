@@ -1,8 +1,9 @@
-"""Painleve's rod: sliding contact runs into a singularity of the contact force (S2 section 10.4, S3 section 7.8).
+"""Painleve's rod: sliding contact runs into a singularity of the contact force (S2 section 10.4,
+S3 section 7.8).
 
-While the rod slides, lambda_N = (g - l w^2 sin phi)/(1/m + (3/m) cos phi (cos phi - mu sin phi)) with |phi|; the
-denominator vanishes at 45 degrees. Numerator and denominator reach zero together at t of about 0.8145: the force blows up,
-the rod takes off.
+While the rod slides, lambda_N = (g - l w^2 sin phi)/(1/m + (3/m) cos phi (cos phi - mu sin phi)) with |phi|;
+the denominator vanishes at 45 degrees. Numerator and denominator reach zero together at t of about 0.8145:
+the force blows up, the rod takes off.
 """
 
 import math
@@ -61,6 +62,7 @@ def load(case: int = 1) -> Benchmark:
     }
     # the paper prints y = l sin(phi0), which would be below the ground
     return Benchmark(
-        "painleve-rod", case, PainleveRod(), jnp.array([0.0, -math.sin(phi0), phi0]), jnp.array([30.0, 0.0, 0.0]),
+        "painleve-rod", case, PainleveRod(), jnp.array([0.0, -math.sin(phi0), phi0]),
+        jnp.array([30.0, 0.0, 0.0]),
         t1=1.5, dt=5e-3, method=Rattle(), source="S3 section 7.8", reference=reference,
     )  # fmt: skip

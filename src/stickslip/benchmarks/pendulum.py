@@ -1,7 +1,8 @@
-"""A Cartesian pendulum with a spring (S3 Examples 4.9-4.11, 5.3): the test of order on a bilateral constraint.
+"""A Cartesian pendulum with a spring (S3 Examples 4.9-4.11, 5.3):
+the test of order on a bilateral constraint.
 
-Mass m on the circle x^2 + y^2 = L^2, gravity, and a spring to (2L, 2L); starts at rest in the horizontal. Smooth, index 3:
-what a method loses here it loses by the constraint alone.
+Mass m on the circle x^2 + y^2 = L^2, gravity, and a spring to (2L, 2L); starts at rest in the horizontal.
+Smooth, index 3: what a method loses here it loses by the constraint alone.
 """
 
 import jax.numpy as jnp

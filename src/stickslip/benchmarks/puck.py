@@ -1,10 +1,11 @@
 """A puck slides across an inclined plane, curves downhill and stops: turning slip with a closed form.
 
-q = (x, y, z) with x downhill, y across and z normal to the plane of inclination alpha. With psi the angle from downhill to
-the velocity and kappa = mu/tan(alpha), speed and direction obey dv/dt = g sin(alpha) (cos(psi) - kappa) and
-v dpsi/dt = -g sin(alpha) sin(psi). In X = tan(psi/2) everything integrates:
+q = (x, y, z) with x downhill, y across and z normal to the plane of inclination alpha. With psi the angle
+from downhill to the velocity and kappa = mu/tan(alpha), speed and direction obey dv/dt = g sin(alpha)
+(cos(psi) - kappa) and v dpsi/dt = -g sin(alpha) sin(psi). In X = tan(psi/2) everything integrates:
 
-    v = C/2 X^(kappa-1) (1 + X^2),    t = C/(2 g sin(alpha)) [X^(kappa-1)/(kappa-1) + X^(kappa+1)/(kappa+1)]  from X to X_0
+    v = C/2 X^(kappa-1) (1 + X^2)
+    t = C/(2 g sin(alpha)) [X^(kappa-1)/(kappa-1) + X^(kappa+1)/(kappa+1)]  from X to X_0
     x = C^2/(4 g sin(alpha)) [X^(2 kappa-2)/(2 kappa-2) - X^(2 kappa+2)/(2 kappa+2)]
     y = C^2/(2 g sin(alpha)) [X^(2 kappa-1)/(2 kappa-1) + X^(2 kappa+1)/(2 kappa+1)]
 
@@ -86,7 +87,11 @@ def exact(t: float, mu: float = MU) -> np.ndarray:
         return scale * np.array([x, 2.0 * y])
 
     smallest = 0.0 if k > 1 else 1e-6 * X_0
-    X = brentq(lambda X: _time(X, mu) - t, smallest, X_0, xtol=1e-15, rtol=1e-15) if t < stop_time(mu) else 0.0
+    X = (
+        brentq(lambda X: _time(X, mu) - t, smallest, X_0, xtol=1e-15, rtol=1e-15)
+        if t < stop_time(mu)
+        else 0.0
+    )
     v, psi = C / 2 * X ** (k - 1) * (1 + X**2), 2 * math.atan(X)
     return np.concatenate([moved(X_0) - moved(X), [v * math.cos(psi), v * math.sin(psi)]])
 

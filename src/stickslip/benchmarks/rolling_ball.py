@@ -1,7 +1,8 @@
 """A ball slides, rolls and comes to rest on a plane with rolling friction (S3 section 7.2).
 
-Two laws on one contact, Coulomb friction and rolling friction. First the ball slides and rolls, from t1 on it rolls only,
-at t2 it stops; the motion is piecewise quadratic and known in closed form (with the signs of (7.5), (7.6), (7.11a) mended).
+Two laws on one contact, Coulomb friction and rolling friction. First the ball slides and rolls, from t1 on it
+rolls only, at t2 it stops; the motion is piecewise quadratic and known in closed form (with the signs of
+(7.5), (7.6), (7.11a) mended).
 """
 
 import jax.numpy as jnp
@@ -47,7 +48,9 @@ class RollingBall(PlanarBody):
         return (Contact(friction=(Coulomb(self.mu_T), Rolling(self.mu_R))),)
 
 
-def exact(t, v0: float = 1.0, omega0: float = -1.0, system: RollingBall | None = None) -> tuple[np.ndarray, np.ndarray]:
+def exact(
+    t, v0: float = 1.0, omega0: float = -1.0, system: RollingBall | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """x, phi and u_x, u_phi at the times t, as columns: (7.11) with its signs mended."""
     s = system or RollingBall()
     theta, weight, R = s.theta, s.m * s.gravity, s.R

@@ -1,9 +1,10 @@
 """A thin disc rolls round a circle, leaning inward: sticking friction on a body that turns.
 
-Steady precession: the centre moves on a circle of radius rho, the normal of the disc is inclined by theta to the vertical,
-phi_dot^2 = g cos(theta)/(r sin(theta)(1.5 rho/r + 0.25 cos(theta))). After a period centre and normal are back where they
-were, and friction, inside its cone all the time, has turned once: the printed stick conditions of partitioned methods are
-first order here with two stages and third with three. Method and data are ours.
+Steady precession: the centre moves on a circle of radius rho, the normal of the disc is inclined by theta to
+the vertical, phi_dot^2 = g cos(theta)/(r sin(theta)(1.5 rho/r + 0.25 cos(theta))). After a period centre and
+normal are back where they were, and friction, inside its cone all the time, has turned once: the printed
+stick conditions of partitioned methods are first order here with two stages and third with three. Method and
+data are ours.
 """
 
 import math
@@ -59,7 +60,13 @@ def load(case: int = 1) -> Benchmark:
     p = jnp.array([math.cos(THETA / 2), 0.0, math.sin(THETA / 2), 0.0])
     omega = rotation_matrix(p).T @ jnp.asarray(rate * np.array([0.0, 0.0, 1.0]) + spin * normal)
     period = 2.0 * math.pi / rate
-    reference = {"source": "closed form", "precession": rate, "period": period, "normal": tuple(normal), "radius": RHO}
+    reference = {
+        "source": "closed form",
+        "precession": rate,
+        "period": period,
+        "normal": tuple(normal),
+        "radius": RHO,
+    }
     return Benchmark(
         "rolling-disc", case, system, jnp.concatenate([jnp.array([RHO, 0.0, r * math.sin(THETA)]), p]),
         jnp.concatenate([jnp.array([0.0, rate * RHO, 0.0]), omega]), t1=period, dt=period / 500,

@@ -1,12 +1,15 @@
 """An upright wheel rolls without slip, steered and driven by constant torques: two velocity constraints.
 
-q = (x, y, theta, phi): point of contact, heading, angle of rolling. The constraints are no slip along the heading,
-e = (cos(theta), sin(theta)), and none across it. With v = r phi_dot the first one gives the acceleration
-a = r tau_d/(I + m r^2) and its force lambda_1 = m a, the second lambda_2 = m v theta_dot. Steering is free of both:
-theta = omega t + kappa t^2/2 with kappa = tau_s/J. The path is the integral of (v_0 + a t) exp(i theta):
+q = (x, y, theta, phi): point of contact, heading, angle of rolling. The constraints are no slip along the
+heading, e = (cos(theta), sin(theta)), and none across it. With v = r phi_dot the first one gives the
+acceleration a = r tau_d/(I + m r^2) and its force lambda_1 = m a, the second lambda_2 = m v theta_dot.
+Steering is free of both: theta = omega t + kappa t^2/2 with kappa = tau_s/J. The path is the integral of (v_0
++ a t) exp(i theta):
 
-    kappa = 0:  z = [(v_0 + a t)/(i omega) + a/omega^2] exp(i omega t) from 0 to t: a spiral (case 1), for a = 0 a circle (2)
-    else:       z = a/(i kappa) exp(i theta) from 0 to t + (v_0 - a omega/kappa) F,  F the integral of exp(i theta)
+    kappa = 0:  z = [(v_0 + a t)/(i omega) + a/omega^2] exp(i omega t) from 0 to t:
+                a spiral (case 1), for a = 0 a circle (case 2)
+    else:       z = a/(i kappa) exp(i theta) from 0 to t + (v_0 - a omega/kappa) F,
+                F the integral of exp(i theta)
 
 By completing the square F is a difference of Fresnel integrals: a clothoid (case 3).
 """
@@ -75,8 +78,8 @@ def exact(b: Benchmark, t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _turning(t: np.ndarray, omega: float, kappa: float) -> np.ndarray:
-    """The integral of exp(i (omega t + kappa t^2/2)) from 0, for kappa > 0: with x = sqrt(kappa/pi) (t + omega/kappa) the
-    exponent is pi x^2/2 - omega^2/(2 kappa)."""
+    """The integral of exp(i (omega t + kappa t^2/2)) from 0, for kappa > 0: with x = sqrt(kappa/pi) (t +
+    omega/kappa) the exponent is pi x^2/2 - omega^2/(2 kappa)."""
 
     def F(t):
         S, C = fresnel(math.sqrt(kappa / math.pi) * (t + omega / kappa))
@@ -86,7 +89,8 @@ def _turning(t: np.ndarray, omega: float, kappa: float) -> np.ndarray:
 
 
 def load(case: int = 1) -> Benchmark:
-    tau_s, tau_d, omega, spin = {1: (0.0, 0.3, 2.0, 2.0), 2: (0.0, 0.0, 2.0, 4.0), 3: (0.06, 0.0, 0.0, 4.0)}[case]
+    torques = {1: (0.0, 0.3, 2.0, 2.0), 2: (0.0, 0.0, 2.0, 4.0), 3: (0.06, 0.0, 0.0, 4.0)}
+    tau_s, tau_d, omega, spin = torques[case]
     return Benchmark(
         "rolling-wheel", case, RollingWheel(tau_s=tau_s, tau_d=tau_d), jnp.zeros(4),
         jnp.array([RollingWheel.r * spin, 0.0, omega, spin]), t1=math.pi, dt=math.pi / 200,

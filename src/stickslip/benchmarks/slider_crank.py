@@ -1,9 +1,9 @@
 """A slider-crank mechanism whose slider has clearance in its guide (S0 section 5.2, S1, S3).
 
-Three rigid bodies in the plane, six bilateral constraints, four frictional contacts at the slider's corners; the
-slider starts a little tilted, rattles itself straight within about 0.01 s and then slides along one wall. Geometry of
-Flores, Leine, Glocker, MBSD 23 (2010) 165. The motion is too sensitive for pointwise references: no penetration, the
-vanished tilt and the energy balance are what can be checked.
+Three rigid bodies in the plane, six bilateral constraints, four frictional contacts at the slider's corners;
+the slider starts a little tilted, rattles itself straight within about 0.01 s and then slides along one wall.
+Geometry of Flores, Leine, Glocker, MBSD 23 (2010) 165. The motion is too sensitive for pointwise references:
+no penetration, the vanished tilt and the energy balance are what can be checked.
 """
 
 import jax.numpy as jnp
@@ -19,7 +19,9 @@ from .base import Benchmark
 class SliderCrank(System):
     """q = (x_1, y_1, phi_1, x_2, y_2, phi_2, x_3, y_3, phi_3): crank, connecting rod, slider."""
 
-    coordinates = tuple(f"{x}_{i} [{unit}]" for i in (1, 2, 3) for x, unit in (("x", "m"), ("y", "m"), ("phi", "rad")))
+    coordinates = tuple(
+        f"{x}_{i} [{unit}]" for i in (1, 2, 3) for x, unit in (("x", "m"), ("y", "m"), ("phi", "rad"))
+    )
     contacts = ("upper left", "upper right", "lower left", "lower right")  # corners of the slider
 
     l1: float = 0.153

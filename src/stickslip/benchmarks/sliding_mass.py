@@ -1,7 +1,7 @@
 """A point mass on a table is pushed back, turns around and comes to rest (S4 section 10.2).
 
-The normal force is constant, so friction is an element of constant size, here of dimension two. The force is switched off
-at t = 3.
+The normal force is constant, so friction is an element of constant size, here of dimension two. The force is
+switched off at t = 3.
 """
 
 import jax.numpy as jnp

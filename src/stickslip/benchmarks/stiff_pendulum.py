@@ -1,7 +1,7 @@
 """A stiff elastic pendulum hits a wall (S3 section 7.5): what step size a stiff force allows.
 
-The spring's frequency is sqrt(c/m) = 1e4: a partitioned method is stable only for dt < 2/1e4, a stiffly accurate one
-for any. The spring is so stiff that impacts happen as for a rigid pendulum, up to 1e-7.
+The spring's frequency is sqrt(c/m) = 1e4: a partitioned method is stable only for dt < 2/1e4, a stiffly
+accurate one for any. The spring is so stiff that impacts happen as for a rigid pendulum, up to 1e-7.
 """
 
 import math

@@ -1,9 +1,9 @@
 """A tetrahedron falls flat on a plane and slides with anisotropic friction (S3 section 7.11).
 
-Case 1 has an elliptical, case 2 a rectangular reservoir with the same axes: the rectangle pushes harder and in other
-directions. The three corners share the load so that the body does not turn: the resultant of the parallel friction forces
-goes through the centre of mass. What remains is a point with v_dot = -g F(v), whose reference is integrated here; the
-impact takes its friction from the velocity after it.
+Case 1 has an elliptical, case 2 a rectangular reservoir with the same axes: the rectangle pushes harder and
+in other directions. The three corners share the load so that the body does not turn: the resultant of the
+parallel friction forces goes through the centre of mass. What remains is a point with v_dot = -g F(v), whose
+reference is integrated here; the impact takes its friction from the velocity after it.
 """
 
 import math
@@ -60,7 +60,9 @@ class Tetrahedron(SpatialBody):
     @property
     def laws(self):
         axes = jnp.array([self.a_x, self.a_y])
-        friction = RectangularCoulomb(self.mu, axes) if self.rectangular else Coulomb(self.mu, dim=2, axes=axes)
+        friction = (
+            RectangularCoulomb(self.mu, axes) if self.rectangular else Coulomb(self.mu, dim=2, axes=axes)
+        )
         return (Contact(friction=friction),) * 4
 
 
@@ -104,8 +106,10 @@ def load(case: int = 1) -> Benchmark:
     rectangular = case == 2
     v0, alpha = 4.0, math.pi / 5
     return Benchmark(
-        "tetrahedron", case, Tetrahedron(rectangular=rectangular), jnp.array([0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0]),
+        "tetrahedron", case, Tetrahedron(rectangular=rectangular),
+        jnp.array([0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0]),
         jnp.array([v0 * math.cos(alpha), v0 * math.sin(alpha), 0.0, 0.0, 0.0, 0.0]),
         t1=2.5, dt=1e-2, method=RadauIIA(stages=2), source="S3 section 7.11",
-        reference={"source": "motion of the centre of mass, integrated to 1e-12", **sliding_point(rectangular)},
+        reference={"source": "motion of the centre of mass, integrated to 1e-12",
+                   **sliding_point(rectangular)},
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """The tippe top: spun on its body it turns upside down onto its stem (S2 section 10.6).
 
-Two spherical contacts with Coulomb-Contensou friction. The contact slips all the time, so the motion up to the impact of the
-stem is smooth and its reference converged. The printed friction laws are first order here: the slip direction turns.
+Two spherical contacts with Coulomb-Contensou friction. The contact slips all the time, so the motion up to
+the impact of the stem is smooth and its reference converged. The printed friction laws are first order here:
+the slip direction turns.
 """
 
 import math
@@ -79,7 +80,13 @@ def load(case: int = 1) -> Benchmark:
     p = jnp.array([math.cos(tilt / 2), math.sin(tilt / 2), 0.0, 0.0])
     reference = {
         "source": "smooth motion in persistent slip integrated to 1e-9",
-        "theta": {0.25: 0.135573512, 0.5: 0.518010146, 0.75: 1.056919364, 1.0: 1.572591417, 1.25: 2.261845717},
+        "theta": {
+            0.25: 0.135573512,
+            0.5: 0.518010146,
+            0.75: 1.056919364,
+            1.0: 1.572591417,
+            1.25: 2.261845717,
+        },
         "stem_time": 1.371043251,
         "stem_theta": 2.448432746,
         "theta_after": {1.5: 3.07253652, 2.0: 3.0002255, 3.0: 3.07529281},

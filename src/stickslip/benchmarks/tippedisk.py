@@ -1,9 +1,9 @@
 """The tippedisk: an eccentric disk that turns upside down when spun (S0 section 5.4, S3 section 7.10).
 
-Spun about an in-plane axis the disk raises its centre of gravity until it spins inverted. One contact of a thin disk
-with a plane, Coulomb-Contensou friction (three-dimensional ball), unit quaternion. q = (r_OS, p), u = (v_S in I,
-omega in K). The contact stays closed, so the motion is smooth and its reference converged to nine digits. The slip
-direction turns: printed friction laws are first order here.
+Spun about an in-plane axis the disk raises its centre of gravity until it spins inverted. One contact of a
+thin disk with a plane, Coulomb-Contensou friction (three-dimensional ball), unit quaternion. q = (r_OS, p), u
+= (v_S in I, omega in K). The contact stays closed, so the motion is smooth and its reference converged to
+nine digits. The slip direction turns: printed friction laws are first order here.
 """
 
 import jax.numpy as jnp
@@ -33,7 +33,9 @@ class Tippedisk(SpatialBody):
         return jnp.array([self.theta_x, self.theta_y, self.theta_z])
 
     def rim(self, t, q):
-        """S - e e_x^K - r e_y^G with the grinding basis (58): e_y^G = e_z^K x e_x^G, e_x^G ~ e_z^I x e_z^K."""
+        """S - e e_x^K - r e_y^G with the grinding basis (58): e_y^G = e_z^K x e_x^G,
+        e_x^G ~ e_z^I x e_z^K.
+        """
         A = rotation_matrix(q[3:])
         ex, ez = A[:, 0], A[:, 2]
         across = jnp.array([-ez[1], ez[0], 0.0])  # e_z^I x e_z^K
@@ -51,7 +53,10 @@ class Tippedisk(SpatialBody):
         r, h, hole = self.r, 2e-3, 0.015
         body = shapes.revolved(G, A, [(0.0, -h), (r, -h), (r, h), (0.0, h)], sectors=32)
         plug = shapes.revolved(
-            G - 0.02 * A[:, 0], A, [(0.0, -1.1 * h), (hole, -1.1 * h), (hole, 1.1 * h), (0.0, 1.1 * h)], "#222222"
+            G - 0.02 * A[:, 0],
+            A,
+            [(0.0, -1.1 * h), (hole, -1.1 * h), (hole, 1.1 * h), (0.0, 1.1 * h)],
+            "#222222",
         )
         return [
             *shapes.floor(0.07, centre=(-0.01, -0.015)),

@@ -1,9 +1,10 @@
 """The woodpecker toy: a sleeve jams on its pole and lets go, a beak pecks at it (S4 section 10.4).
 
-Model and data of Glocker (1995) and Leine, Glocker, van Campen (ASME DETC2001/VIB-21608), with linearised kinematics:
-q = (y, phi_M, phi_S) are the height of the sleeve, its tilt and that of the bird. Contacts: beak, lower and upper end of the
-sleeve. Case 1 starts as in the literature, with phi_M on the contact (the published -0.1036 penetrates by 9e-7 m); case 2 on
-the limit cycle, at the slip-stick transition of contact 1 (counted from 0), which comes back after a period.
+Model and data of Glocker (1995) and Leine, Glocker, van Campen (ASME DETC2001/VIB-21608), with linearised
+kinematics: q = (y, phi_M, phi_S) are the height of the sleeve, its tilt and that of the bird. Contacts: beak,
+lower and upper end of the sleeve. Case 1 starts as in the literature, with phi_M on the contact (the
+published -0.1036 penetrates by 9e-7 m); case 2 on the limit cycle, at the slip-stick transition of contact 1
+(counted from 0), which comes back after a period.
 """
 
 import jax.numpy as jnp
@@ -50,7 +51,9 @@ class Woodpecker(System):
     def h(self, t, q, u):
         _, phi_M, phi_S = q
         spring, weight = self.c_phi * (phi_M - phi_S), self.m_S * self.gravity
-        return jnp.array([-(self.m_S + self.m_M) * self.gravity, -spring - weight * self.l_M, spring - weight * self.l_G])
+        return jnp.array(
+            [-(self.m_S + self.m_M) * self.gravity, -spring - weight * self.l_M, spring - weight * self.l_G]
+        )
 
     def g_N(self, t, q):
         _, phi_M, phi_S = q
@@ -65,7 +68,11 @@ class Woodpecker(System):
     @property
     def laws(self):
         friction = Coulomb(self.mu)
-        return Contact(e_N=self.e_N, friction=friction), Contact(friction=friction), Contact(friction=friction)
+        return (
+            Contact(e_N=self.e_N, friction=friction),
+            Contact(friction=friction),
+            Contact(friction=friction),
+        )
 
     def draw(self, t, q):
         y, phi_M, phi_S = q
@@ -89,11 +96,15 @@ class Woodpecker(System):
                 )
                 for side in (-1.0, 1.0)
             ),
-            shapes.Line(jnp.stack([sleeve + self.r_M * jnp.array([1.0, phi_M]), joint, bird]), shapes.GROUND, 3.0),
+            shapes.Line(
+                jnp.stack([sleeve + self.r_M * jnp.array([1.0, phi_M]), joint, bird]), shapes.GROUND, 3.0
+            ),
             shapes.box(bird, 0.012, 0.036, phi_S - 0.3, shapes.ACCENT),
             shapes.disk(head, 0.006, phi_S, shapes.ACCENT),
             shapes.Line(jnp.stack([head, beak]), shapes.INK, 3.0),
-            shapes.Contacts(at=jnp.concatenate([beak[None], ends]), normals=[[1, 0]] * 3, tangents=[[[0, 1]]] * 3),
+            shapes.Contacts(
+                at=jnp.concatenate([beak[None], ends]), normals=[[1, 0]] * 3, tangents=[[[0, 1]]] * 3
+            ),
         ]
 
     def energy(self, t, q, u):
@@ -106,9 +117,10 @@ CASES = (1, 2)
 JAMMED = -0.6 / 5.8  # phi_M with the lower end of the sleeve on the pole
 # S4 Table VII, a cycle from slip-stick on; contacts counted from 0.
 TABLE_VII = (
-    ("friction 1", "stick"), ("friction 1", "slip"), ("contact 1", "open"), ("contact 2", "closed"), ("contact 2", "open"),
-    ("contact 0", "closed"), ("contact 0", "open"), ("contact 2", "closed"), ("contact 2", "open"), ("contact 1", "closed"),
-    ("contact 1", "open"), ("contact 1", "closed"),
+    ("friction 1", "stick"), ("friction 1", "slip"), ("contact 1", "open"), ("contact 2", "closed"),
+    ("contact 2", "open"),
+    ("contact 0", "closed"), ("contact 0", "open"), ("contact 2", "closed"), ("contact 2", "open"),
+    ("contact 1", "closed"), ("contact 1", "open"), ("contact 1", "closed"),
 )  # fmt: skip
 
 
@@ -118,8 +130,8 @@ def load(case: int = 1) -> Benchmark:
         "incidents": TABLE_VII,
         # of the incidents of the first cycle; contacts that open at once after an impact have its time
         "times": (
-            0.021636314, 0.061213931, 0.067023398, 0.077877992, 0.077877992, 0.080988805, 0.080988805, 0.081575329,
-            0.083416386, 0.118675113, 0.118675113, 0.121335471,
+            0.021636314, 0.061213931, 0.067023398, 0.077877992, 0.077877992, 0.080988805, 0.080988805,
+            0.081575329, 0.083416386, 0.118675113, 0.118675113, 0.121335471,
         ),
         "next_stick": 0.167389523,
         "samples": {  # t: (y, phi_S, dphi_S)
@@ -135,7 +147,8 @@ def load(case: int = 1) -> Benchmark:
     else:
         q0, u0, t1 = (0.0, JAMMED, -0.468651594), (0.0, 0.0, -10.503799295), 0.16
     return Benchmark(
-        "woodpecker", case, Woodpecker(), jnp.array(q0), jnp.array(u0), t1=t1, dt=1e-4, method=Extrapolation(6),
+        "woodpecker", case, Woodpecker(), jnp.array(q0), jnp.array(u0), t1=t1, dt=1e-4,
+        method=Extrapolation(6),
         source="S4 section 10.4; Leine, Glocker, van Campen 2001", reference=reference,
         stepsize=SwitchingPoints(1e-7, 5e-3),
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Runs with located events: steps of full order in given contact modes from event to event, and tolerances.
 
-docs/events.md has the algorithm, its orders and its limits; the numbers in brackets in these modules are those of its steps:
+docs/events.md has the algorithm, its orders and its limits; the numbers in brackets in these modules are
+those of its steps:
 
     state        what is asked for, carried from attempt to attempt, and kept
     functions    event functions, and the search for their zeros on the dense output

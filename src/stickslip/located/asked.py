@@ -27,7 +27,8 @@ PRINTED_STEPS = 60  # at most, where modes cannot be decided
 
 def suitable(rtol: float, between: bool = False) -> Method:
     """The method for who has not chosen one; ``between``: its dense output is asked for."""
-    # between the long steps of five stages the dense output, of order 5, would be far worse than the tolerance
+    # between the long steps of five stages the dense output, of order 5, would be far worse than the
+    # tolerance
     return RadauIIA(stages=3 if between or rtol > 1e-7 else 5)
 
 
@@ -50,17 +51,22 @@ class Located(NamedTuple):
         """None where steps are of one size without events, or a ``stepsize`` adjusts them."""
         tolerances = rtol is not None or atol is not None
         if not tolerances and not locate:
-            _refuse(dt_max=dt_max, dt_zeno=dt_zeno, max_events=max_events, t_eval=t_eval, events=events or None)
+            _refuse(
+                dt_max=dt_max, dt_zeno=dt_zeno, max_events=max_events, t_eval=t_eval, events=events or None
+            )
             return None
         if stepsize is not None or (tolerances and dt is not None and not locate):
             other = "stepsize" if stepsize is not None else "dt"
             raise ValueError(
-                f"{other} and tolerances are both given: give one of dt=..., stepsize=..., rtol=... and atol=..."
+                f"{other} and tolerances are both given: give one of dt=..., stepsize=..., rtol=... and "
+                "atol=..."
             )
         if locate and dt is None and not tolerances:
             raise ValueError("locate=True needs dt=..., or tolerances rtol=... and atol=... instead of both")
         if save_every != 1:
-            raise ValueError("save_every is for steps of a fixed size without events; t_eval=... says which times to keep")
+            raise ValueError(
+                "save_every is for steps of a fixed size without events; t_eval=... says which times to keep"
+            )
         rtol = _number("rtol", rtol, _number("atol", atol, 1e-8))
         atol = _number("atol", atol, rtol / 100)
         if rtol < 10 * np.finfo(float).eps:
@@ -74,7 +80,9 @@ class Located(NamedTuple):
         if others:
             raise TypeError(f"events must be functions of (t, q, u), got {others[0]!r}")
         times = None if t_eval is None else _times(t_eval)
-        return cls(rtol, atol, None if dt is None else float(dt), dt_max, dt_zeno, max_events, times, functions)
+        return cls(
+            rtol, atol, None if dt is None else float(dt), dt_max, dt_zeno, max_events, times, functions
+        )
 
     def suitable(self) -> Method:
         return suitable(self.rtol, between=self.t_eval is not None)
@@ -89,21 +97,29 @@ class Located(NamedTuple):
             name = getattr(f, "__name__", repr(f))
             shape = returned(f"events: {name}", f, "t, q, u", np.asarray(t), q, u).shape
             if shape != ():
-                raise TypeError(f"events: {name}(t, q, u) must return one number, got an array of shape {shape}")
+                raise TypeError(
+                    f"events: {name}(t, q, u) must return one number, got an array of shape {shape}"
+                )
 
     def check(self, method: Method) -> None:
         name = type(method).__name__
         advice = "use ss.RadauIIA, ss.LobattoIIIC or ss.LobattoIIIAB with two stages or more, or a fixed dt"
         if isinstance(method, LobattoIIIAB):
             if method.integrated or method.form != "velocity":
-                raise ValueError(f"{name} with form='momentum' or integrated=True does not locate events: {advice}")
+                raise ValueError(
+                    f"{name} with form='momentum' or integrated=True does not locate events: {advice}"
+                )
             if method.stages not in NODES:
-                raise ValueError(f"{name}({method.stages}): with located events at most {max(NODES)} stages: {advice}")
+                raise ValueError(
+                    f"{name}({method.stages}): with located events at most {max(NODES)} stages: {advice}"
+                )
             return
         if not isinstance(method, CoupledStages) or not method.projected:
             raise ValueError(f"{name} has no error estimate for steps between located events: {advice}")
         if method.stages < 2:
-            raise ValueError(f"{name}({method.stages}) is of order {method.order}, too low for tolerances: {advice}")
+            raise ValueError(
+                f"{name}({method.stages}) is of order {method.order}, too low for tolerances: {advice}"
+            )
 
     def control(self, t0: float, t1: float, max_steps: int | None) -> Control:
         if self.t_eval is not None and not np.all((self.t_eval >= t0) & (self.t_eval <= t1)):
@@ -128,7 +144,9 @@ class Located(NamedTuple):
 def _refuse(**extra: Any) -> None:
     for name, value in extra.items():
         if value is not None:
-            raise ValueError(f"{name} is for runs with located events: give rtol=... and atol=..., or locate=True with dt")
+            raise ValueError(
+                f"{name} is for runs with located events: give rtol=... and atol=..., or locate=True with dt"
+            )
 
 
 def _never(t: Any, q: Any, u: Any) -> Any:
@@ -149,7 +167,9 @@ def _number(name: str, value: Any, otherwise: float) -> float:
 
 def _times(t_eval: Any) -> np.ndarray:
     if isinstance(t_eval, jax.core.Tracer):
-        raise TypeError("t_eval must be known numbers: inside jit, vmap or a derivative make it with np.linspace, not jnp")
+        raise TypeError(
+            "t_eval must be known numbers: inside jit, vmap or a derivative make it with np.linspace, not jnp"
+        )
     try:
         times = np.atleast_1d(np.asarray(t_eval, dtype=float))
     except (TypeError, ValueError):
@@ -166,8 +186,12 @@ class Printed:
         self._span, self._t1 = times[1] - times[0], times[1]
         self._dt, self._left, self._last = 0.0, PRINTED_STEPS, -math.inf
 
-    def lead_on(self, system: System, method: Method, rows: Row, key: str) -> tuple[Row, tuple[float, Any, Any]] | None:
-        """Rows of three steps and the state reached: longer ones at the same place again, None where none leads on."""
+    def lead_on(
+        self, system: System, method: Method, rows: Row, key: str
+    ) -> tuple[Row, tuple[float, Any, Any]] | None:
+        """Rows of three steps and the state reached: longer ones at the same place again,
+        None where none leads on.
+        """
         t = float(rows.t[-1])
         self._dt = 1e-7 * self._span if t > self._last + 1e-2 * self._span else 2.0 * self._dt
         self._last = t
@@ -176,14 +200,17 @@ class Printed:
             made, at, how = self._steps(system, method, rows, key)
             if succeeded(how):
                 print(
-                    f"stickslip: no contact modes were found at t = {t:.6g}: three printed steps of {self._dt:.1e} led on",
+                    f"stickslip: no contact modes were found at t = {t:.6g}: three printed steps of "
+                    f"{self._dt:.1e} led on",
                     file=sys.stderr,
                 )
                 return made, at
             self._dt *= 4.0
         return None
 
-    def _steps(self, system: System, method: Method, rows: Row, key: str) -> tuple[Row, tuple[float, Any, Any], Any]:
+    def _steps(
+        self, system: System, method: Method, rows: Row, key: str
+    ) -> tuple[Row, tuple[float, Any, Any], Any]:
         t, q, u, n = float(rows.t[-1]), rows.q[-1], rows.u[-1], 3
         controller = FixedSteps(*(np.asarray(x) for x in (t, t + n * self._dt, self._dt, n, n)))
         dynamics, carry, _, _ = loop.begin(system, method, controller, controller.t0, q, u, key)
@@ -194,7 +221,8 @@ class Printed:
         code[0, -1] = PRINTED
         unknown = np.full_like(last.u_dot, np.nan)
         new = last._replace(
-            t=t + self._dt * np.arange(1, n + 1), q=made.q, u=made.u, P=made.P, u_dot=unknown, u_dot_before=unknown,
+            t=t + self._dt * np.arange(1, n + 1), q=made.q, u=made.u, P=made.P, u_dot=unknown,
+            u_dot_before=unknown,
             u_dot_quarter=unknown, la=jax.tree.map(lambda a: np.full_like(a, np.nan), last.la),
             newton_iterations=made.work.newton_iterations.sum(axis=1), code=code,
         )  # fmt: skip

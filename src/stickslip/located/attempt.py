@@ -1,7 +1,8 @@
 """One attempt: a step of some length from the state reached.
 
-It is rejected (too long for its error, or for the events in it), or it is taken and ends before the next event, or it is
-taken and ends at one, which is then treated. Decisions have no derivatives; what is taken has them (`derivative.py`).
+It is rejected (too long for its error, or for the events in it), or it is taken and ends before the next
+event, or it is taken and ends at one, which is then treated. Decisions have no derivatives; what is taken has
+them (`derivative.py`).
 """
 
 from typing import Any, NamedTuple
@@ -45,14 +46,23 @@ class Tried(NamedTuple):
 def _try(dynamics: Dynamics, method: Any, control: Control, c: Carry, plan: Plan) -> Tried:
     """(2) to (5); nothing here has derivatives."""
     dynamics, c, plan = held((dynamics, c, plan))
-    now, moved, h, solver = plan.now, pick(c.stale, c.modes, plan.moved), plan.dt, SemismoothNewton().unless(c.stale)
+    now, moved, h = plan.now, pick(c.stale, c.modes, plan.moved), plan.dt
+    solver = SemismoothNewton().unless(c.stale)
     in_space = dynamics.laws.set.largest_dimension > 1  # else the direction of slip is a sign, and frozen
     step = trial(method, solver, dynamics, c.t, h, c.q, c.u, plan.modes, now, guided=in_space)
     # Stages whose velocities have a low order say nothing about the error: the end alone.
     first = method.stages if step.rest is not None else 0
     times = c.t + np.append(method.coefficients.c[first:], 1.0) * h
-    states = times, jnp.concatenate([step.Q[first:], step.q[None]]), jnp.concatenate([step.U[first:], step.u[None]])
-    states = pick(c.stale, tuple(jnp.broadcast_to(x, a.shape) for x, a in zip((c.t, c.q, c.u), states, strict=True)), states)
+    states = (
+        times,
+        jnp.concatenate([step.Q[first:], step.q[None]]),
+        jnp.concatenate([step.U[first:], step.u[None]]),
+    )
+    states = pick(
+        c.stale,
+        tuple(jnp.broadcast_to(x, a.shape) for x, a in zip((c.t, c.q, c.u), states, strict=True)),
+        states,
+    )
     zero = slack(dynamics, control, plan.modes, now)
     look = look_along(dynamics, control, c, moved, h, now, states, plan.first, zero, nodes(method), step.rest)
     step = step._replace(u=look.u, P=step.P + look.P)
@@ -118,12 +128,14 @@ def _judge(dynamics: Dynamics, control: Control, c: Carry, plan: Plan, tried: Tr
     sought = jnp.where(earlier | ~s.on, look.which, s.target)
     search = Search(searches, sought, low, high, jnp.where(searches, s.tries + 1, 0), h, values[sought])
     return Verdict(
-        ~tried.solved & ~at_start, tried.solved & ~accurate & ~at_start, at_start, waits, searches, goes_on, goes_on & there,
-        target, search, guess, from_start, tiny,
+        ~tried.solved & ~at_start, tried.solved & ~accurate & ~at_start, at_start, waits, searches, goes_on,
+        goes_on & there, target, search, guess, from_start, tiny,
     )  # fmt: skip
 
 
-def _flags(dynamics: Dynamics, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict) -> Array:
+def _flags(
+    dynamics: Dynamics, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict
+) -> Array:
     """(8): functions whose events are treated now; those that are zero at the same time are among them."""
     functions = jnp.arange(tried.values.shape[0])
     known = ~c.fresh | jnp.any(tried.look.values > 0.0, axis=0)
@@ -168,11 +180,15 @@ class Outcome(NamedTuple):
 def _carry_out(
     dynamics: Dynamics, method: Method, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict
 ) -> Outcome:
-    """The step as it is taken, with its derivatives, and the treatment of what happens at its end (or before it)."""
+    """The step as it is taken, with its derivatives,
+    and the treatment of what happens at its end (or before it).
+    """
     flags, look = _flags(dynamics, control, c, plan, tried, verdict), tried.look
     event, at_start = verdict.event, verdict.at_start
     args = dynamics, c.t, plan.dt, c.q, c.u, plan.modes
-    q, u, P, dt = derivative.taken(args, held(tried.step), c.sides, verdict.target, event, method=method, control=control)
+    q, u, P, dt = derivative.taken(
+        args, held(tried.step), c.sides, verdict.target, event, method=method, control=control
+    )
     t = jnp.where(plan.lands & ~event, plan.stop, c.t + dt)
     state = dynamics, c.t, c.q, c.u, plan.modes
     late = derivative.moment(state, c.sides, look.which, at_start & look.found & ~c.begins, control=control)
@@ -180,7 +196,8 @@ def _carry_out(
     t, q, u = pick(at_start, (c.t + late, c.q + late * now.q_dot, c.u + late * now.u_dot), (t, q, u))
 
     jumps = verdict.goes_on & plan.lands & (plan.stop < control.t1) & ~event
-    # (11): while redundant contacts bear what looks like an event, the inclusion has the last word on every step
+    # (11): while redundant contacts bear what looks like an event, the inclusion has the last word on every
+    # step
     guarded = verdict.goes_on & ~event & ~jumps & jnp.any(c.ignored)
     treats = event | at_start | jumps | guarded
     was, here = pick(at_start, plan.modes, plan.moved), held(pick(at_start, now, tried.end))
@@ -188,10 +205,17 @@ def _carry_out(
     known = derivative.again((dynamics, t, q, u, was), here)
 
     def happens():
-        return treat(dynamics, method, control, Before(t, q, u, was, c.impacts), flags, known, again, jumps, c.begins)
+        return treat(
+            dynamics, method, control, Before(t, q, u, was, c.impacts), flags, known, again, jumps, c.begins
+        )
 
     nothing = Treated(
-        u, jnp.zeros(dynamics.n_y), plan.moved, jnp.zeros_like(c.kept.code), RESULTS.successful, jnp.asarray(False)
+        u,
+        jnp.zeros(dynamics.n_y),
+        plan.moved,
+        jnp.zeros_like(c.kept.code),
+        RESULTS.successful,
+        jnp.asarray(False),
     )
     treated = jax.lax.cond(treats, happens, lambda: nothing)
     # What changes at the start of a run is what the start is: only an impact is an event.
@@ -204,8 +228,8 @@ def _carry_out(
     too_late = guarded & (jnp.any(changed[0]) | jnp.any(changed[1])) & ~verdict.tiny
     ok = ~failed & ~lost
     return Outcome(
-        treated, code, t, q, u, P, known, flags, treats, guarded, here.unique, verdict.goes_on & ok & ~too_late,
-        at_start & ok, too_late, failed, lost, changed,
+        treated, code, t, q, u, P, known, flags, treats, guarded, here.unique,
+        verdict.goes_on & ok & ~too_late, at_start & ok, too_late, failed, lost, changed,
     )  # fmt: skip
 
 
@@ -260,7 +284,9 @@ def advance(dynamics: Dynamics, method: Method, control: Control, c: Carry) -> t
 def _next_length(
     method: Method, control: Control, c: Carry, plan: Plan, tried: Tried, verdict: Verdict, out: Outcome
 ) -> tuple[Array, Array, tuple[Array, Array]]:
-    """The step size as the controller wants it, the length of the next attempt, and what the controller remembers."""
+    """The step size as the controller wants it, the length of the next attempt,
+    and what the controller remembers.
+    """
     h = held(plan.dt)
     factor = growth(method, tried.error, h, c.taken)
     dt = jnp.minimum(jnp.where(c.search.on, c.dt, h * factor), control.dt_max)
@@ -271,10 +297,14 @@ def _next_length(
     dt = jnp.where(out.taken, dt, jnp.where(verdict.rejected, h * jnp.minimum(factor, 0.9), c.dt))
     shorter = verdict.waits | verdict.fails | out.too_late
     length = jnp.where(shorter, h / 4.0, jnp.where(verdict.rejected | out.taken, dt, c.length))
-    length = jnp.where(out.decided, jnp.minimum(c.length, dt), jnp.where(verdict.searches, verdict.guess, length))
+    length = jnp.where(
+        out.decided, jnp.minimum(c.length, dt), jnp.where(verdict.searches, verdict.guess, length)
+    )
     regular = out.taken & ~c.search.on & ~out.treats
     forgotten = (jnp.asarray(jnp.nan),) * 2
-    remembered = pick(regular, (h, jnp.maximum(tried.error, 1e-2)), pick(out.taken | out.decided, forgotten, c.taken))
+    remembered = pick(
+        regular, (h, jnp.maximum(tried.error, 1e-2)), pick(out.taken | out.decided, forgotten, c.taken)
+    )
     return dt, length, remembered
 
 
@@ -289,7 +319,9 @@ def _next_functions(
     sticks = plan.modes.stick & carried(dynamics, plan.modes.closed)
     of_forces = jnp.concatenate([plan.modes.closed, sticks, none])
     borne = _borne(out.flags & of_forces, turned, out.unique)
-    fresh = jnp.where(out.treats & ~out.guarded, (turned | out.flags) & ~borne, c.fresh & (tried.values <= 0.0))
+    fresh = jnp.where(
+        out.treats & ~out.guarded, (turned | out.flags) & ~borne, c.fresh & (tried.values <= 0.0)
+    )
     before = jnp.where(verdict.at_start, plan.first, tried.values)
     borne = borne | _borne(before < -tried.slack, turned, out.unique)
     seen = out.decided | (verdict.event & out.taken)
@@ -301,7 +333,9 @@ def _next_functions(
 
 
 def _borne(negative: Array, turned: Array, unique: Array) -> Bool[Array, " functions"]:
-    """(11): what is negative, though the inclusion was solved and left its mode, is for redundant contacts to bear."""
+    """(11): what is negative, though the inclusion was solved and left its mode,
+    is for redundant contacts to bear.
+    """
     return negative & ~turned & ~unique
 
 
@@ -327,14 +361,15 @@ def _rows(dynamics: Dynamics, c: Carry, plan: Plan, tried: Tried, out: Outcome) 
     ends = (c.t, c.q, c.u, plan.now.u_dot), (out.t, out.q, out.u, arrived.u_dot)
     quarter = derivative.at_quarter((dynamics, c.t, out.t - c.t, ends, plan.moved), held(tried.look.quarter))
     end = Row(
-        out.t, out.q, out.u, dynamics.percussions(out.P, out.t - c.t), arrived.u_dot, dynamics.percussions(arrived.la, 1.0),
+        out.t, out.q, out.u, dynamics.percussions(out.P, out.t - c.t), arrived.u_dot,
+        dynamics.percussions(arrived.la, 1.0),
         plan.modes.closed, stick, arrived.u_dot, quarter, spent, jnp.zeros_like(out.code),
     )  # fmt: skip
     impact, at_once = out.taken & treated.impact, out.decided & treated.impact
     percussions = dynamics.percussions(treated.P, 0.0)
     after = end._replace(
-        u=treated.u, P=pick(treated.impact, percussions, end.P), newton_iterations=jnp.where(treated.impact, none, spent),
-        code=out.code,
+        u=treated.u, P=pick(treated.impact, percussions, end.P),
+        newton_iterations=jnp.where(treated.impact, none, spent), code=out.code,
     )  # fmt: skip
     there = c.kept._replace(
         t=out.t, q=out.q, u=treated.u, P=pick(at_once, percussions, c.kept.P),

@@ -1,4 +1,6 @@
-"""Where a run with located events begins, and its controller: from attempt to attempt (`attempt.py`) between events."""
+"""Where a run with located events begins, and its controller:
+from attempt to attempt (`attempt.py`) between events.
+"""
 
 from typing import Any, ClassVar
 
@@ -22,7 +24,8 @@ def first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Ar
     """The start, with modes that are yet to be decided; what arrives there has its impact there."""
     laws, set_ = dynamics.laws, dynamics.laws.set
     at = Situation.of(*held((dynamics, t0, q, u)))
-    g_dot, slow, gaps = dynamics.split(at.at.velocities(held(u))).N, dynamics.split(at.near.velocity), dynamics.rows.g
+    g_dot, slow = dynamics.split(at.at.velocities(held(u))).N, dynamics.split(at.near.velocity)
+    gaps = dynamics.rows.g
     touching = at.gaps[gaps:] <= at.near.closed[gaps:]
     closed, arrive = touching & (jnp.abs(g_dot) <= slow.N), touching & (g_dot < -slow.N)
     gamma_F, none = dynamics.gamma_F(t0, q, u), jnp.zeros(set_.count, dtype=bool)
@@ -35,14 +38,16 @@ def first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Ar
     iterations, others = jnp.asarray(0), jnp.zeros(set_.count + len(control.users), dtype=bool)
     untouched = jnp.zeros(laws.n_N + others.shape[0], dtype=bool)
     row = Row(
-        t0, q, u, dynamics.percussions(jnp.zeros(dynamics.n_y), 0.0), now.u_dot, dynamics.percussions(now.la, 1.0),
-        modes.closed, modes.stick, now.u_dot, now.u_dot, iterations, jnp.zeros(untouched.shape[0] + 1, dtype=int),
+        t0, q, u, dynamics.percussions(jnp.zeros(dynamics.n_y), 0.0), now.u_dot,
+        dynamics.percussions(now.la, 1.0), modes.closed, modes.stick, now.u_dot, now.u_dot, iterations,
+        jnp.zeros(untouched.shape[0] + 1, dtype=int),
     )  # fmt: skip
     return Carry(
         t0, q, u, modes, now, no, untouched, untouched, sides, length, (nan, nan), length,
-        Search(no, zero, jnp.zeros(()), jnp.zeros(()), zero, jnp.zeros(()), jnp.zeros(())), jnp.full(CHATTER, -jnp.inf),
-        jnp.concatenate([arrive, others]), jnp.asarray(True), zero, row, zero, zero, zero, jnp.asarray(jnp.inf), iterations,
-        no, no, RESULTS.successful,
+        Search(no, zero, jnp.zeros(()), jnp.zeros(()), zero, jnp.zeros(()), jnp.zeros(())),
+        jnp.full(CHATTER, -jnp.inf),
+        jnp.concatenate([arrive, others]), jnp.asarray(True), zero, row, zero, zero, zero,
+        jnp.asarray(jnp.inf), iterations, no, no, RESULTS.successful,
     )  # fmt: skip
 
 

@@ -1,7 +1,9 @@
-"""Between two rows of a run with located events: polynomials that match the states and accelerations at both ends.
+"""Between two rows of a run with located events:
+polynomials that match the states and accelerations at both ends.
 
-q: the quintic through q, q_dot, q_ddot at both ends, with an error of O(dt^6). u: the quartic through u and u_dot at both
-ends and u_dot at a quarter of the step, O(dt^5). So `sol(t)` has the order of the method up to order 5.
+q: the quintic through q, q_dot, q_ddot at both ends, with an error of O(dt^6). u: the quartic through u and
+u_dot at both ends and u_dot at a quarter of the step, O(dt^5). So `sol(t)` has the order of the method up to
+order 5.
 """
 
 from typing import Any, NamedTuple

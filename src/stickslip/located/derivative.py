@@ -1,4 +1,6 @@
-"""Derivatives of steps that end at events: found without derivatives, then differentiated as they were taken."""
+"""Derivatives of steps that end at events: found without derivatives,
+then differentiated as they were taken.
+"""
 
 from typing import Any
 
@@ -16,7 +18,18 @@ from .functions import functions
 from .state import Control
 
 
-def ended(method: Any, solver: Any, control: Control, sides: Array, dynamics: Dynamics, t, dt, q, u, modes: GivenModes):
+def ended(
+    method: Any,
+    solver: Any,
+    control: Control,
+    sides: Array,
+    dynamics: Dynamics,
+    t,
+    dt,
+    q,
+    u,
+    modes: GivenModes,
+):
     """The end of a step, and the functions there."""
     now = held(instant(dynamics, t, q, u, modes))
     moved = modes.begun
@@ -27,14 +40,20 @@ def ended(method: Any, solver: Any, control: Control, sides: Array, dynamics: Dy
 
 
 @eqx.filter_custom_jvp
-def taken(args: Any, known: Trial, sides: Array, target: Array, at_event: Array, *, method: Any, control: Any) -> Any:
-    """(q, u, P, length) of a step with the arguments (dynamics, t, length, q, u, modes), which is known already."""
+def taken(
+    args: Any, known: Trial, sides: Array, target: Array, at_event: Array, *, method: Any, control: Any
+) -> Any:
+    """(q, u, P, length) of a step with the arguments (dynamics, t, length, q, u, modes),
+    which is known already.
+    """
     return known.q, known.u, known.P, args[2]
 
 
 @taken.def_jvp
 def _taken_jvp(primals, tangents, *, method, control):
-    """Of the step itself; where it ends at an event its length follows, from the numerical step, not from a polynomial."""
+    """Of the step itself; where it ends at an event its length follows,
+    from the numerical step, not from a polynomial.
+    """
     args, known, sides, target, at_event = primals
     solver = Recorded((known.solve,), SemismoothNewton())
     # the length always counts: where the step ends at an event it follows
@@ -58,7 +77,10 @@ def _taken_jvp(primals, tangents, *, method, control):
 
 @eqx.filter_custom_jvp
 def moment(args: Any, sides: Array, which: Array, on: Array, *, control: Any) -> Array:
-    """Zero: how long after a state a function vanishes that vanishes there. Its derivative is that of the event's time."""
+    """Zero: how long after a state a function vanishes that vanishes there.
+
+    Its derivative is that of the event's time.
+    """
     return jnp.zeros(())
 
 
@@ -73,7 +95,9 @@ def _moment_jvp(primals, tangents, *, control):
     _, rate = eqx.filter_jvp(value, (args,), (tangents[0],))
     dynamics, t, q, u, modes = args
     now = instant(dynamics, t, q, u, modes)
-    _, slope = jax.jvp(lambda t, q, u: value((dynamics, t, q, u, modes)), (t, q, u), (jnp.ones(()), now.q_dot, now.u_dot))
+    _, slope = jax.jvp(
+        lambda t, q, u: value((dynamics, t, q, u, modes)), (t, q, u), (jnp.ones(()), now.q_dot, now.u_dot)
+    )
     rate = jnp.zeros(()) if rate is None else rate
     falls = on & (slope < 0.0)
     return jnp.zeros(()), jnp.where(falls, -rate / jax.lax.stop_gradient(jnp.where(falls, slope, 1.0)), 0.0)
@@ -81,8 +105,8 @@ def _moment_jvp(primals, tangents, *, control):
 
 @eqx.filter_custom_jvp
 def at_quarter(args: Any, known: Array) -> Array:
-    """u_dot at a quarter of a step, which is known already, from both ends of it: without it `sol(t)` would have the
-    derivatives of another curve.
+    """u_dot at a quarter of a step, which is known already, from both ends of it: without it `sol(t)` would
+    have the derivatives of another curve.
     """
     return known
 

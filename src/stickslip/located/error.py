@@ -16,17 +16,21 @@ SHRINK, GROW, SAFETY = 0.2, 8.0, 0.9
 
 
 def weights(method: Any) -> tuple[np.ndarray, float, float]:
-    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g and the exponent. f_i: of stages and nodes, then of the end.
+    """(3): the error is dt (g f(t_n) + sum_i w_i f_i); w, g and the exponent. f_i: of stages and nodes,
+    then of the end.
 
-    Radau: gamma_0 (f(t_n) - P'(t_n)), P' through the stages: an embedded method of order s; 1/gamma_0 an eigenvalue of A^-1.
-    Lobatto IIIC, whose first stage is at t_n: Q_1 - q_n = sum_j a_1j f_j, a difference of order s - 1.
-    Lobatto IIIA-IIIB, whose stages have velocities of low order: the same difference, through nodes of the dense output.
+    Radau: gamma_0 (f(t_n) - P'(t_n)), P' through the stages: an embedded method of order s; 1/gamma_0 an
+    eigenvalue of A^-1. Lobatto IIIC, whose first stage is at t_n: Q_1 - q_n = sum_j a_1j f_j, a difference of
+    order s - 1. Lobatto IIIA-IIIB, whose stages have velocities of low order: the same difference, through
+    nodes of the dense output.
     """
     s, c = method.stages, method.coefficients.c
     if method.coefficients.rest:
         x = np.concatenate([[0.0], SAMPLES[list(nodes(method))], [1.0]])
         a = lobatto_iiic(s)
-        w = np.linalg.solve(np.vander(x, increasing=True).T, np.append(np.zeros(s - 1), a.A[0] @ a.c ** (s - 1)))
+        w = np.linalg.solve(
+            np.vander(x, increasing=True).T, np.append(np.zeros(s - 1), a.A[0] @ a.c ** (s - 1))
+        )
         return w[1:], float(w[0]), 1.0 / s
     A = method.coefficients.A
     if c[0] == 0.0:
@@ -48,7 +52,8 @@ def nodes(method: Any) -> tuple[int, ...]:
 
 
 def relaxed(method: Any, rtol: Array | np.ndarray) -> Array:
-    """By how much the estimate, which is of order s, may exceed the tolerance for the error itself to be proportional to it.
+    """By how much the estimate, which is of order s,
+    may exceed the tolerance for the error itself to be proportional to it.
 
     As in RADAU5 (Hairer, Wanner, Solving ODEs II, section IV.8): 1 at rtol = 1e-3, more below.
     """
@@ -65,7 +70,9 @@ def error_norm(control: Control, start: Any, end: Any, errors: Any) -> Array:
 
 
 def damped(motion: MotionInverse | None, errors: tuple[Array, Array]) -> tuple[Array, Array]:
-    """An error after another step, R(dt J) times it, J that of the smooth forces: what is stiff vanishes, as in the step."""
+    """An error after another step, R(dt J) times it, J that of the smooth forces:
+    what is stiff vanishes, as in the step.
+    """
     if motion is None:
         return errors
     s, nq = motion.hA.shape[0], errors[0].shape[0]
@@ -80,16 +87,21 @@ def estimate(method: Any, control: Control, dt, start: Any, step: Trial, now: In
     """
     of_stages, of_start, _ = weights(method)
     error_q, error_u = (
-        dt * (of_start * f0 + jnp.asarray(of_stages) @ f) for f0, f in ((now.q_dot, stages.q_dot), (now.u_dot, stages.u_dot))
+        dt * (of_start * f0 + jnp.asarray(of_stages) @ f)
+        for f0, f in ((now.q_dot, stages.q_dot), (now.u_dot, stages.u_dot))
     )
     ends, plain = (start, (step.q, step.u)), (error_q, error_u)
-    # Either is an estimate. Where forces are stiff the plain one is much too large; the other knows nothing of constraints.
-    less = jnp.minimum(error_norm(control, *ends, plain), error_norm(control, *ends, damped(step.motion, plain)))
+    # Either is an estimate. Where forces are stiff the plain one is much too large; the other knows nothing
+    # of constraints.
+    less = jnp.minimum(
+        error_norm(control, *ends, plain), error_norm(control, *ends, damped(step.motion, plain))
+    )
     return less / relaxed(method, control.rtol)
 
 
 def growth(method: Any, error: Array, dt, taken: tuple[Array, Array]) -> Array:
-    """By what the step size changes; Gustafsson's prediction: the error goes on to grow as it did since the step ``taken``.
+    """By what the step size changes; Gustafsson's prediction:
+    the error goes on to grow as it did since the step ``taken``.
 
     (Hairer, Wanner, Solving ODEs II, section IV.8)
     """
@@ -104,7 +116,9 @@ def first_length(control: Control, q, u, now: Instant, order: float) -> Array:
     scales = control.atol + control.rtol * jnp.abs(q), control.atol + control.rtol * jnp.abs(u)
 
     def size(a, b):
-        return jnp.sqrt((jnp.sum((a / scales[0]) ** 2) + jnp.sum((b / scales[1]) ** 2)) / (a.shape[0] + b.shape[0]))
+        return jnp.sqrt(
+            (jnp.sum((a / scales[0]) ** 2) + jnp.sum((b / scales[1]) ** 2)) / (a.shape[0] + b.shape[0])
+        )
 
     x, f = size(q, u), size(now.q_dot, now.u_dot)
     rough = jnp.where((x > 1e-5) & (f > 1e-5), 0.01 * x / f, 1e-6)

@@ -14,12 +14,15 @@ from ..trees import pick
 from . import dense
 from .state import Carry, Control
 
-SAMPLES = np.array([1 / 64, 1 / 8, dense.QUARTER, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 1.0])  # where a step is looked at
+# where a step is looked at
+SAMPLES = np.array([1 / 64, 1 / 8, dense.QUARTER, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 1.0])
 AT_QUARTER = 2
 REFINEMENTS = 10  # of a root on the dense output
 
 
-def functions(dynamics: Dynamics, control: Control, sides: Array, t, q, u, modes: GivenModes, now: Instant) -> Array:
+def functions(
+    dynamics: Dynamics, control: Control, sides: Array, t, q, u, modes: GivenModes, now: Instant
+) -> Array:
     """(4): one for each contact, ball and function of the user; positive as long as the modes hold."""
     laws, set_ = dynamics.laws, dynamics.laws.set
     la, gamma_F = dynamics.split(now.la), dynamics.split(now.rates).F
@@ -32,11 +35,17 @@ def functions(dynamics: Dynamics, control: Control, sides: Array, t, q, u, modes
 
 
 def users(control: Control, t, q, u) -> Float[Array, " users"]:
-    return jnp.stack([jnp.asarray(f(t, q, u), dtype=float) for f in control.users]) if control.users else jnp.zeros(0)
+    return (
+        jnp.stack([jnp.asarray(f(t, q, u), dtype=float) for f in control.users])
+        if control.users
+        else jnp.zeros(0)
+    )
 
 
 def slopes(dynamics: Dynamics, modes: GivenModes, now: Instant, values: Array, dt) -> Array:
-    """Of the functions at the end of a step: kinematic ones as they are, others from the last three samples."""
+    """Of the functions at the end of a step: kinematic ones as they are,
+    others from the last three samples.
+    """
     rates, accelerations = dynamics.split(now.rates), dynamics.split(now.accelerations)
     n, gap = dynamics.laws.n_N, (SAMPLES[-1] - SAMPLES[-2]) * dt
     differences = (3.0 * values[-1] - 4.0 * values[-2] + values[-3]) / (2.0 * gap)
@@ -53,7 +62,8 @@ def slack(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant)
     laws = dynamics.laws
     root = jnp.sqrt(now.at.G)
     force = dynamics.energy_norm(now.k)
-    weight = dynamics.split(force / jnp.where(root > 0.0, root, jnp.inf))  # forces that move a row as h moves the whole
+    # forces that move a row as h moves the whole
+    weight = dynamics.split(force / jnp.where(root > 0.0, root, jnp.inf))
     gaps = dynamics.gap_terms[dynamics.rows.g :]
     of_contacts = jnp.where(modes.closed, QUIET * weight.N, 4.0 * jnp.finfo(float).eps * gaps)
     radius = laws.radii(jnp.maximum(dynamics.split(now.la).N, 0.0), 1.0)
@@ -105,8 +115,8 @@ class _Root(NamedTuple):
         positive, side = f > 0.0, jnp.where(f > 0.0, 1, -1)
         less = jnp.where(self.side == side, 0.5, 1.0)
         return _Root(
-            jnp.where(positive, x, self.low), jnp.where(positive, self.high, x), jnp.where(positive, f, less * self.f_low),
-            jnp.where(positive, less * self.f_high, f), side,
+            jnp.where(positive, x, self.low), jnp.where(positive, self.high, x),
+            jnp.where(positive, f, less * self.f_low), jnp.where(positive, less * self.f_high, f), side,
         )  # fmt: skip
 
 
@@ -126,15 +136,17 @@ class _Looking(NamedTuple):
 
 
 def look_along(
-    dynamics: Dynamics, control: Control, c: Carry, modes: GivenModes, dt, now: Instant, states: tuple[Array, Array, Array],
+    dynamics: Dynamics, control: Control, c: Carry, modes: GivenModes, dt, now: Instant,
+    states: tuple[Array, Array, Array],
     first: Array, slack: Array, nodes: tuple[int, ...] = (), rest: Rest | None = None,
 ) -> Look:  # fmt: skip
-    """Accelerations of the stages and of the end; the functions along the dense output, and their first root (5).
+    """Accelerations of the stages and of the end; the functions along the dense output,
+    and their first root (5).
 
-    ``states``: t, q, u of the stages and of the end; ``first``: the functions at the start; ``nodes``: samples whose
-    accelerations are kept, too; ``rest``: what the step leaves to its projection. What is expensive, an instant
-    and its functions, stands in one loop and is compiled once; so the end is projected here too, and the state reached is
-    looked at, as if it were the end, after something has happened there.
+    ``states``: t, q, u of the stages and of the end; ``first``: the functions at the start; ``nodes``:
+    samples whose accelerations are kept, too; ``rest``: what the step leaves to its projection. What is
+    expensive, an instant and its functions, stands in one loop and is compiled once; so the end is projected
+    here too, and the state reached is looked at, as if it were the end, after something has happened there.
     """
     stages, count = states[0].shape[0] - 1, len(SAMPLES)
     end = stages + 1  # after the stages the projection, then the end itself
@@ -153,7 +165,9 @@ def look_along(
         return s.k <= jnp.where(c.stale, end, jnp.where(s.found, last + REFINEMENTS, last))
 
     def look(s: _Looking) -> _Looking:
-        """First the stages and the end, then samples but for the last, which is the end, then a root between two of them."""
+        """First the stages and the end, then samples but for the last, which is the end,
+        then a root between two of them.
+        """
         staging, sampling, projects, at_end = s.k <= end, s.k <= last, s.k == stages, s.k == end
         sample = jnp.clip(s.k - end - 1, 0, count - 1)
         x = jnp.where(sampling, jnp.asarray(SAMPLES)[sample], s.root.place)
@@ -172,7 +186,11 @@ def look_along(
             fall = before / jnp.where(before > after, before - after, 1.0)
             which = jnp.argmin(jnp.where(over[row], fall, jnp.inf))
             ends = grid[jnp.maximum(row - 1, 0)], grid[row]
-            return _Root(*ends, jnp.maximum(before[which], 0.0), after[which], jnp.asarray(0)), which, jnp.any(over)
+            return (
+                _Root(*ends, jnp.maximum(before[which], 0.0), after[which], jnp.asarray(0)),
+                which,
+                jnp.any(over),
+            )
 
         refined = pick(sampling, s.root, s.root.refined(x, value[s.which]))
         root, which, found = jax.lax.cond(s.k == last, begin, lambda: (refined, s.which, s.found))
@@ -187,8 +205,8 @@ def look_along(
     begin_at = jnp.where(c.stale, end, 0)
     values = jnp.concatenate([first[None], jnp.zeros((count, first.shape[0]))])
     start = _Looking(
-        begin_at, c.u, jnp.zeros(dynamics.n_y), jnp.zeros((len(places), dynamics.nq)), jnp.zeros((len(places), dynamics.nu)),
-        now, a, values, jnp.zeros_like(now.u_dot),
+        begin_at, c.u, jnp.zeros(dynamics.n_y), jnp.zeros((len(places), dynamics.nq)),
+        jnp.zeros((len(places), dynamics.nu)), now, a, values, jnp.zeros_like(now.u_dot),
         _Root(zero, zero, zero, zero, none), none, jnp.asarray(False),
     )  # fmt: skip
     s = jax.lax.while_loop(go_on, look, start)
@@ -196,5 +214,16 @@ def look_along(
     stuck = jnp.any(armed & c.fresh & (s.values[-1] < -slack) & never)
     over = crossed(s.values)
     return Look(
-        s.u, s.P, s.q_dot, s.u_dot, s.end, s.values[1:], s.quarter, s.found, s.root.place, s.which, jnp.any(over[0]), stuck
+        s.u,
+        s.P,
+        s.q_dot,
+        s.u_dot,
+        s.end,
+        s.values[1:],
+        s.quarter,
+        s.found,
+        s.root.place,
+        s.which,
+        jnp.any(over[0]),
+        stuck,
     )

@@ -24,7 +24,14 @@ from .state import Row
 
 
 def solution(
-    asked: Located, system: System, method: Method, laws: StackedLaws, rows: Row, state: Any, result: Any, traced: int | None
+    asked: Located,
+    system: System,
+    method: Method,
+    laws: StackedLaws,
+    rows: Row,
+    state: Any,
+    result: Any,
+    traced: int | None,
 ) -> Solution:
     """``traced``: the number of rows inside of tracing."""
     xp: Any = np if traced is None else jnp
@@ -45,8 +52,8 @@ def solution(
     percussions = dict(zip(("P_g", "P_gamma", "P_N", "P_F"), rows.P, strict=True))
     forces = dict(zip(("la_g", "la_gamma", "la_N", "la_F"), map(xp.asarray, rows.la), strict=True))
     sol = Solution(
-        t=rows.t, q=rows.q, u=rows.u, **percussions, result=result, stats=stats, system=system, method=method, **forces,
-        modes=xp.concatenate([rows.closed, rows.stick], axis=1), events=happened, u_dot=rows.u_dot,
+        t=rows.t, q=rows.q, u=rows.u, **percussions, result=result, stats=stats, system=system, method=method,
+        **forces, modes=xp.concatenate([rows.closed, rows.stick], axis=1), events=happened, u_dot=rows.u_dot,
         u_dot_before=rows.u_dot_before, u_dot_quarter=rows.u_dot_quarter,
     )  # fmt: skip
     return sol if asked.t_eval is None else at_times(sol, asked.t_eval, xp)
@@ -72,18 +79,21 @@ def at_times(sol: Solution, times: np.ndarray, xp: Any) -> Solution:
 
     counts = xp.zeros((len(times) - 1, 1), dtype=int)
     stats = dataclasses.replace(
-        sol.stats, newton_iterations=counts, fixed_point_iterations=counts, residual=xp.zeros((len(times) - 1, 1)),
+        sol.stats, newton_iterations=counts, fixed_point_iterations=counts,
+        residual=xp.zeros((len(times) - 1, 1)),
         mode_failed=xp.zeros((len(times) - 1, sol.stats.mode_failed.shape[1]), dtype=bool),
     )  # fmt: skip
     return Solution(
         t=xp.asarray(times), q=xp.asarray(q), u=xp.asarray(u), P_g=over(sol.P_g), P_gamma=over(sol.P_gamma),
-        P_N=over(sol.P_N), P_F=over(sol.P_F), result=sol.result, stats=stats, system=sol.system, method=sol.method,
-        modes=nearest(sol.modes), events=sol.events,
+        P_N=over(sol.P_N), P_F=over(sol.P_F), result=sol.result, stats=stats, system=sol.system,
+        method=sol.method, modes=nearest(sol.modes), events=sol.events,
     )  # fmt: skip
 
 
 def forces_between(sol: Solution, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(t, la_N, la_F) of a run with located events, close enough for a curve: at events before and after what happened."""
+    """(t, la_N, la_F) of a run with located events, close enough for a curve:
+    at events before and after what happened.
+    """
     even, events = np.linspace(sol.t[0], sol.t[-1], rows), np.asarray(sol.events.t)
     later = events[events > sol.t[0]]
     # A little earlier: where slip ends its direction is round-off.
@@ -112,12 +122,14 @@ def _forces_at(sol: Solution, t: Any, row: Any, key: str) -> tuple[Any, Any]:
     return jax.lax.map(lambda x: one(*x), (t, q, u, modes))
 
 
-NODES, WEIGHTS = (a / 2.0 for a in np.polynomial.legendre.leggauss(3))  # of Gauss quadrature on an interval of length 1
+# of Gauss quadrature on an interval of length 1
+NODES, WEIGHTS = (a / 2.0 for a in np.polynomial.legendre.leggauss(3))
 
 
 @eqx.filter_jit
 def dissipated(sol: Solution, key: str) -> tuple[Any, Any]:
-    """What the laws took out of the system since the start: by friction between impacts, and in impacts; (rows, laws) each.
+    """What the laws took out of the system since the start: by friction between impacts,
+    and in impacts; (rows, laws) each.
 
     Friction's power is integrated along the dense output; an impact takes -P . (gamma- + gamma+)/2.
     """
@@ -129,7 +141,8 @@ def dissipated(sol: Solution, key: str) -> tuple[Any, Any]:
     none = jnp.zeros(set_.count, dtype=bool)
 
     def row(k):
-        t, dt, closed, stick = sol.t[k], sol.t[k + 1] - sol.t[k], sol.modes[k, : laws.n_N], sol.modes[k, laws.n_N :]
+        t, dt, closed = sol.t[k], sol.t[k + 1] - sol.t[k], sol.modes[k, : laws.n_N]
+        stick = sol.modes[k, laws.n_N :]
         a = dense.End.of(dynamics, t, sol.q[k], sol.u[k], sol.u_dot[k])
         b = dense.End.of(dynamics, sol.t[k + 1], sol.q[k + 1], sol.u[k + 1], sol.u_dot_before[k + 1])
         modes = GivenModes(closed, stick, none, none, jnp.zeros(laws.n_F))
@@ -148,4 +161,5 @@ def dissipated(sol: Solution, key: str) -> tuple[Any, Any]:
 
     sol = jax.tree.map(jnp.asarray, sol)
     parts = jax.lax.map(row, jnp.arange(sol.t.shape[0] - 1))
-    return tuple(jnp.concatenate([jnp.zeros((1, laws.count)), jnp.cumsum(a, axis=0)]) for a in parts)  # type: ignore[return-value]
+    friction, impacts = (jnp.concatenate([jnp.zeros((1, laws.count)), jnp.cumsum(a, axis=0)]) for a in parts)
+    return friction, impacts

@@ -51,8 +51,12 @@ def planned(dynamics: Dynamics, control: Control, c: Carry) -> Plan:
     return Plan(now, modes, modes.begun, first, length, dt, stop, lands)
 
 
-def _stop_in_space(dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant, dt) -> tuple[GivenModes, Array]:
-    """(12): a ball that will stop slips along a line once the rest of its way is straight; until then steps are short."""
+def _stop_in_space(
+    dynamics: Dynamics, control: Control, modes: GivenModes, now: Instant, dt
+) -> tuple[GivenModes, Array]:
+    """(12): a ball that will stop slips along a line once the rest of its way is straight;
+    until then steps are short.
+    """
     set_ = dynamics.laws.set
     if set_.largest_dimension <= 1:
         return modes, jnp.asarray(jnp.inf)
@@ -68,7 +72,9 @@ def _stop_in_space(dynamics: Dynamics, control: Control, modes: GivenModes, now:
     frozen = intervals | held(straight)
     direction = jnp.where(set_.expand(frozen & ~intervals & slips), along, modes.direction)
     longest = jnp.where(frozen, 1.1 * tau, tau / 2.0)  # over the stop at once, but not far beyond
-    return modes._replace(frozen=frozen, direction=direction), held(jnp.min(jnp.where(slips & ~intervals, longest, jnp.inf)))
+    return modes._replace(frozen=frozen, direction=direction), held(
+        jnp.min(jnp.where(slips & ~intervals, longest, jnp.inf))
+    )
 
 
 def _flight(dynamics: Dynamics, c: Carry, now: Instant) -> Array:

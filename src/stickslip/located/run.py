@@ -18,7 +18,17 @@ from .output import solution
 
 
 def run_located(
-    system, method, asked: Located, times, q, u, traced: bool, crowded: bool, progress, max_steps: int | None, throw: bool
+    system,
+    method,
+    asked: Located,
+    times,
+    q,
+    u,
+    traced: bool,
+    crowded: bool,
+    progress,
+    max_steps: int | None,
+    throw: bool,
 ) -> Solution:
     """Rows from event to event; where modes cannot be decided, printed steps in between."""
     t0, t1 = times
@@ -28,11 +38,15 @@ def run_located(
     controller = BetweenEvents(asked.control(t0, t1, None if traced else max_steps), np.asarray(t0))
     if traced:
         if max_steps is None:
-            raise ValueError("max_steps is missing: inside jit, vmap or a derivative, tolerances need a number of rows")
+            raise ValueError(
+                "max_steps is missing: inside jit, vmap or a derivative, tolerances need a number of rows"
+            )
         state, rows, _, laws = loop.whole(system, method, controller, controller.t0, q, u, max_steps, key)
         result = unless_finished(state.result, state.finished)
         if asked.max_events is not None:
-            result = first_failure(result, unless(state.events <= asked.max_events, RESULTS.max_events_reached))
+            result = first_failure(
+                result, unless(state.events <= asked.max_events, RESULTS.max_events_reached)
+            )
         return solution(asked, system, method, laws, rows, state, result, max_steps)
     pieces: list[Any] = []
     attempts = steps = events = 0
@@ -50,7 +64,8 @@ def run_located(
             if not bool(state.finished):
                 rows = joined([rows, jax.tree.map(lambda a: np.asarray(a)[None], state.kept)])
             pieces.append(rows)
-            attempts, steps, events = attempts + int(state.attempts), steps + int(state.steps), events + int(state.events)
+            attempts, steps = attempts + int(state.attempts), steps + int(state.steps)
+            events = events + int(state.events)
             smallest = min(smallest, float(state.smallest_gap))
             led_on = printed.lead_on(system, method, rows, key) if _is_stuck(result) else None
             if led_on is None:
@@ -61,17 +76,22 @@ def run_located(
     if succeeded(result) and not bool(state.finished):
         over = asked.max_events is not None and events > asked.max_events
         result = RESULTS.max_events_reached if over else RESULTS.max_steps_reached
-    state = state._replace(attempts=np.asarray(attempts), steps=np.asarray(steps), smallest_gap=np.asarray(smallest))
+    state = state._replace(
+        attempts=np.asarray(attempts), steps=np.asarray(steps), smallest_gap=np.asarray(smallest)
+    )
     sol = solution(asked, system, method, laws, rows, state, result, None)
     if throw and not succeeded(result) and result != RESULTS.interrupted:
         where = f"{type(method).__name__} stopped at t = {float(rows.t[-1]):.6g} after {steps} steps"
-        raise SimulationError(f"{where}: {message(result)}. What came before is in the solution of this error.", sol)
+        raise SimulationError(
+            f"{where}: {message(result)}. What came before is in the solution of this error.", sol
+        )
     return sol
 
 
 def _is_stuck(result: Any) -> bool:
     """Whether a run with located events ended where steps that need no modes may lead on."""
     stuck: tuple[Any, ...] = (
-        RESULTS.modes_undecided, RESULTS.newton_not_converged, RESULTS.fixed_point_not_converged, RESULTS.not_finite,
+        RESULTS.modes_undecided, RESULTS.newton_not_converged, RESULTS.fixed_point_not_converged,
+        RESULTS.not_finite,
     )  # fmt: skip
     return not succeeded(result) and any(bool(result == failure) for failure in stuck)

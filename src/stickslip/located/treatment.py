@@ -44,7 +44,13 @@ class Flags(NamedTuple):
     def of(cls, dynamics: Dynamics, modes: GivenModes, flags: Array) -> "Flags":
         n, m = dynamics.laws.n_N, dynamics.laws.n_N + dynamics.laws.set.count
         contacts, balls = flags[:n], flags[n:m]
-        return cls(contacts & ~modes.closed, contacts & modes.closed, balls & modes.stick, balls & ~modes.stick, flags[m:])
+        return cls(
+            contacts & ~modes.closed,
+            contacts & modes.closed,
+            balls & modes.stick,
+            balls & ~modes.stick,
+            flags[m:],
+        )
 
 
 class Treated(NamedTuple):
@@ -76,10 +82,12 @@ def _code(contacts, balls, users, jump) -> Array:
 
 
 def treat(
-    dynamics: Dynamics, method: Method, control: Control, at: Before, flags: Array, now: Instant, again: Any, jump: Any,
-    start: Any,
+    dynamics: Dynamics, method: Method, control: Control, at: Before, flags: Array, now: Instant, again: Any,
+    jump: Any, start: Any,
 ) -> Treated:  # fmt: skip
-    """``now``: before the event; ``again``: all modes are decided anew; ``jump``: forces did; ``start``: of the run."""
+    """``now``: before the event; ``again``: all modes are decided anew; ``jump``: forces did;
+    ``start``: of the run.
+    """
     what = Flags.of(dynamics, at.modes, flags)
     continuous = ~(jnp.any(what.arrive) | jnp.any(what.stopped) | again | jump)
     return jax.lax.cond(
@@ -94,7 +102,9 @@ def _flip(dynamics: Dynamics, at: Before, what: Flags, now: Instant) -> Treated:
     laws, set_, modes = dynamics.laws, dynamics.laws.set, at.modes
     closed = modes.closed & ~what.leave
     stick = modes.stick & ~what.broken & laws.of_balls(closed)
-    direction = jnp.where(set_.expand(what.broken), -set_.direction(dynamics.split(now.la).F), modes.direction)
+    direction = jnp.where(
+        set_.expand(what.broken), -set_.direction(dynamics.split(now.la).F), modes.direction
+    )
     new = slip_modes(dynamics, closed, stick, what.broken, direction)
     leaves, slips = jnp.where(what.leave, LIFT_OFF, 0), jnp.where(what.broken, SLIP, 0)
     code = _code(leaves, slips, jnp.where(what.users, EVENT, 0), False)
@@ -102,7 +112,14 @@ def _flip(dynamics: Dynamics, at: Before, what: Flags, now: Instant) -> Treated:
 
 
 def _decide(
-    dynamics: Dynamics, method: Method, control: Control, at: Before, what: Flags, now: Instant, jump: Any, start: Any
+    dynamics: Dynamics,
+    method: Method,
+    control: Control,
+    at: Before,
+    what: Flags,
+    now: Instant,
+    jump: Any,
+    start: Any,
 ) -> Treated:
     """Impacts and the end of slip: forces jump, and so may any mode."""
     laws, set_, modes, W = dynamics.laws, dynamics.laws.set, at.modes, now.at
@@ -115,18 +132,24 @@ def _decide(
         """What bears the impact, and does not slip after it; without one what was closed, and did not."""
         u, P = jnp.where(happens, out.x, at.u), jnp.where(happens, out.y, 0.0)
         rates = dynamics.split(W.velocities(u))
-        zero = dynamics.split(QUIET * W.scales(jnp.abs(at.u) + jnp.abs(u)).cancelling(P) + 2.0 * out.tolerance)
+        zero = dynamics.split(
+            QUIET * W.scales(jnp.abs(at.u) + jnp.abs(u)).cancelling(P) + 2.0 * out.tolerance
+        )
         rests = (jnp.abs(rates.N) <= zero.N) | ending.endless
         bears = jnp.where(happens, touching & rests, modes.closed)
         slow = set_.norm(rates.F) <= jnp.where(ending.endless & happens, ending.speed, set_.largest(zero.F))
         # A constant reservoir has no share in an impact: what it did it does.
-        still = jnp.where(happens & ~laws.without_impulse, slow, jnp.where(start, slow, modes.stick) | what.stopped)
+        still = jnp.where(
+            happens & ~laws.without_impulse, slow, jnp.where(start, slow, modes.stick) | what.stopped
+        )
         still = still & carried(dynamics, bears)
         clamped = slip_modes(dynamics, bears, still, jnp.zeros_like(still), set_.direction(rates.F))
         return _Bearing(projected(dynamics, W, u, clamped)[0], P, bears, still, unless(~happens, out.result))
 
     def solve(level: Array, known: _Bearing) -> tuple[_Bearing, _Forced]:
-        """First the impact, then the inclusion on acceleration level: one problem after the other, compiled once."""
+        """First the impact, then the inclusion on acceleration level:
+        one problem after the other, compiled once.
+        """
         u = known.u
         k = dynamics.k(at.t, at.q, u) if dynamics.h_of_u or jumps else now.k
         rest = dynamics.acceleration_rest(at.t, at.q, u)
@@ -173,9 +196,11 @@ def _impact(
     dynamics: Dynamics, at: Before, what: Flags, now: Instant, ending: "Accumulation", touching: Array
 ) -> VelocityProblem:
     """Newton's impact law for all that arrive; what is closed bears it."""
-    laws, set_, rates, none = dynamics.laws, dynamics.laws.set, dynamics.split(now.rates), jnp.zeros(dynamics.n_y)
+    laws, set_, rates = dynamics.laws, dynamics.laws.set, dynamics.split(now.rates)
+    none = jnp.zeros(dynamics.n_y)
     bouncing = dynamics.rows.join(
-        jnp.zeros_like(rates.g), jnp.zeros_like(rates.gamma), jnp.where(what.arrive & ~ending.quick, rates.N, 0.0),
+        jnp.zeros_like(rates.g), jnp.zeros_like(rates.gamma),
+        jnp.where(what.arrive & ~ending.quick, rates.N, 0.0),
         jnp.where(set_.expand(laws.of_balls(touching, False)), rates.F, 0.0),
     )  # fmt: skip
     return impact_problem(dynamics, now.at, at.u, bouncing, touching, none, 0.0)
@@ -202,11 +227,13 @@ class Accumulation(NamedTuple):
     speed: Float[Array, ""]  # that is as good as none
 
 
-def _accumulates(dynamics: Dynamics, control: Control, at: Before, now: Instant, arrive: Array) -> Accumulation:
+def _accumulates(
+    dynamics: Dynamics, control: Control, at: Before, now: Instant, arrive: Array
+) -> Accumulation:
     """(13): a flight shorter than dt_zeno, or lower than the tolerance, is none.
 
-    Contacts may also hand an impact to and fro, with or without bouncing: after some impacts within such a time all that are
-    so near come to rest.
+    Contacts may also hand an impact to and fro, with or without bouncing: after some impacts within such a
+    time all that are so near come to rest.
     """
     terms = dynamics.gap_terms[dynamics.rows.g :]
     g_dot, g_ddot = dynamics.split(now.rates).N, dynamics.split(now.accelerations).N
@@ -214,8 +241,11 @@ def _accumulates(dynamics: Dynamics, control: Control, at: Before, now: Instant,
     usual = dynamics.split(jnp.sqrt(now.at.G)).N * dynamics.energy_norm(now.k)  # what forces can do to a gap
 
     def height(acceleration):
-        of_time, of_tolerance = control.dt_zeno**2 * acceleration / 8.0, 0.1 * (control.atol + control.rtol * terms)
-        return jnp.maximum(jnp.where(jnp.isfinite(control.dt_zeno), of_time, of_tolerance), lowest_bounce(dynamics))
+        of_time = control.dt_zeno**2 * acceleration / 8.0
+        of_tolerance = 0.1 * (control.atol + control.rtol * terms)
+        return jnp.maximum(
+            jnp.where(jnp.isfinite(control.dt_zeno), of_time, of_tolerance), lowest_bounce(dynamics)
+        )
 
     low = 2.0 * dynamics.laws.e_N * jnp.abs(g_dot) / fall < jnp.sqrt(8.0 * height(fall) / fall)
     time = jnp.sqrt(8.0 * height(usual) / jnp.where(usual > 0.0, usual, jnp.inf))

@@ -1,13 +1,14 @@
 """Anderson's acceleration of sweeps, safeguarded; compiled by numba.
 
-A sweep is a map P -> S(P) whose fixed points are the solutions. With f = S(P) - P, in velocities, and differences of the
-last iterates (five unless said otherwise),
+A sweep is a map P -> S(P) whose fixed points are the solutions. With f = S(P) - P, in velocities, and
+differences of the last iterates (five unless said otherwise),
 
     P_next = S(P) - sum_j c_j dS_j,    c = argmin |f - sum_j c_j dF_j|
 
-D. G. Anderson, J. ACM 12 (1965), doi:10.1145/321296.321305. Near a solution this takes a third of the sweeps. While a pile
-collapses there is nothing near: an iterate that is worse than ``TOLERATED`` times the best one is dropped, the search goes
-on from the best one without memory, and after ``PATIENCE`` of that in plain sweeps.
+D. G. Anderson, J. ACM 12 (1965), doi:10.1145/321296.321305. Near a solution this takes a third of the sweeps.
+While a pile collapses there is nothing near: an iterate that is worse than ``TOLERATED`` times the best one
+is dropped, the search goes on from the best one without memory, and after ``PATIENCE`` of that in plain
+sweeps.
 """
 
 import math
@@ -18,7 +19,8 @@ from .compiled import compiled, summed
 from .sweeps import certificate, free_size, moved, sweep
 
 TOLERATED, PATIENCE = 2.0, 4
-LOOKED = 20  # sweeps after which the certificate is asked at the latest; where it fell by half in them, there are more,
+# sweeps after which the certificate is asked at the latest; where it fell by half in them, there are more,
+LOOKED = 20
 LONGER = 3  # up to so many times as many as were asked for
 TINY = 1e-14  # of the trace: below it differences depend on each other
 
@@ -37,7 +39,8 @@ def _difference(x, y, w, out):
 @summed()
 def _remember(f, f_before, X, X_before, dF, dS):
     """dF = f - f_before, dS = X - X_before; then those of before are those of now."""
-    f, f_before, X, X_before, dF, dS = f.ravel(), f_before.ravel(), X.ravel(), X_before.ravel(), dF.ravel(), dS.ravel()
+    f, f_before, X, X_before = f.ravel(), f_before.ravel(), X.ravel(), X_before.ravel()
+    dF, dS = dF.ravel(), dS.ravel()
     for i in range(len(f)):
         dF[i], dS[i] = f[i] - f_before[i], X[i] - X_before[i]
         f_before[i], X_before[i] = f[i], X[i]
@@ -102,7 +105,8 @@ def _certified(contacts, u_free, u, X):
 
 @compiled()
 def _mixed(X, f, memory, gram, columns, at, fresh):
-    """X - sum_j c_j dS_j in place, after remembering the last difference: how many there are, where the next one goes.
+    """X - sum_j c_j dS_j in place, after remembering the last difference: how many there are,
+    where the next one goes.
 
     None are left if they depend on each other.
     """
@@ -126,7 +130,8 @@ def _mixed(X, f, memory, gram, columns, at, fresh):
 
 @compiled()
 def solve(contacts, u_free, u, X, w, tolerance, max_sweeps, relaxation, depth, room):
-    """Percussions (and torques) in place, u with them: residual, largest velocity error, its reference, sweeps.
+    """Percussions (and torques) in place, u with them: residual, largest velocity error,
+    its reference, sweeps.
 
     ``X``: percussions, below them torques; ``w``: their factors to velocities; ``room``: arrays to work in.
     """

@@ -23,7 +23,9 @@ def numbers(owner: str, name: str, value: Any, shape: tuple[int, ...]) -> np.nda
     except ValueError:
         raise ValueError(f"{owner}({name}): {name} must have shape {shape}, got {array.shape}") from None
     if not np.all(np.isfinite(out)):
-        raise ValueError(f"{owner}({name}): {name} must be finite, got {array.ravel()[~np.isfinite(array.ravel())][0]}")
+        raise ValueError(
+            f"{owner}({name}): {name} must be finite, got {array.ravel()[~np.isfinite(array.ravel())][0]}"
+        )
     return out
 
 
@@ -93,7 +95,9 @@ class Balls(_Round):
 
 @dataclass(frozen=True)
 class Disks(_Round):
-    """Solid disks in the plane z = 0: positions (n, 2), radii, densities in kg/m^2; spins are one number each."""
+    """Solid disks in the plane z = 0: positions (n, 2), radii, densities in kg/m^2;
+    spins are one number each.
+    """
 
     position: Any  # (n, 2) centres, in m
     radius: Any  # (n) or one for all, in m
@@ -119,14 +123,21 @@ def coefficients(law: Any, pair: str) -> tuple[float, float, float, float]:
     if not isinstance(law, Contact):
         raise TypeError(f"law of {pair}: must be an ss.Contact, got {law!r}")
     if float(law.e_F) != 0.0:
-        raise ValueError(f"law of {pair}: e_F={float(law.e_F):g}: tangential restitution is not there for many bodies")
+        raise ValueError(
+            f"law of {pair}: e_F={float(law.e_F):g}: tangential restitution is not there for many bodies"
+        )
     found: dict[Any, float] = {Coulomb: 0.0, Rolling: 0.0, Pivoting: 0.0}
     for friction in law.friction:
         kind = type(friction)
         if kind not in found:
-            raise ValueError(f"law of {pair}: {kind.__name__} is not there for many bodies; Coulomb, Rolling, Pivoting are")
+            raise ValueError(
+                f"law of {pair}: {kind.__name__} is not there for many bodies; Coulomb, Rolling, Pivoting are"
+            )
         if getattr(friction, "axes", None) is not None:
-            raise ValueError(f"law of {pair}: {kind.__name__}(axes=...): only circular reservoirs are there for many bodies")
+            raise ValueError(
+                f"law of {pair}: {kind.__name__}(axes=...): only circular reservoirs are there for many "
+                "bodies"
+            )
         if found[kind] != 0.0:
             raise ValueError(f"law of {pair}: more than one {kind.__name__}")
         found[kind] = float(friction.mu)
@@ -141,7 +152,9 @@ def table(names: list[str], law: Any, laws: Mapping[tuple[str, str], Any]) -> La
             raise TypeError(f"laws: a key is a pair of materials such as ('steel', 'wood'), got {pair!r}")
         unknown = [name for name in pair if name not in known]
         if unknown:
-            raise ValueError(f"laws: nothing is made of {unknown[0]!r}; materials are {', '.join(sorted(known))}")
+            raise ValueError(
+                f"laws: nothing is made of {unknown[0]!r}; materials are {', '.join(sorted(known))}"
+            )
         other = (pair[1], pair[0])
         if other != pair and other in laws:
             raise ValueError(f"laws: {pair} and {other} are the same pair")

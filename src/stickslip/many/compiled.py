@@ -18,7 +18,9 @@ summed = partial(numba.njit, cache=True, error_model="numpy", fastmath=set(SUMS)
 
 
 def _forget_what_is_stale() -> None:
-    """numba compiles a function anew where its own file has changed; here also where that of a function it calls has."""
+    """numba compiles a function anew where its own file has changed;
+    here also where that of a function it calls has.
+    """
     here = Path(__file__).parent
     now = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(here.glob("*.py")))).hexdigest()
     stamp = here / "__pycache__" / "compiled.sha256"

@@ -9,14 +9,16 @@ import numpy as np
 class ContactList(NamedTuple):
     """Closed contacts of a step, in the order in which they are swept; the next step starts with them.
 
-    Body ``a`` < ``b``; a wall w is the body  number of bodies + w.  ``capacity``: room in the lists of the search.
+    Body ``a`` < ``b``; a wall w is the body  number of bodies + w.  ``capacity``: room in the lists of the
+    search.
     """
 
     a: np.ndarray  # (contacts)
     b: np.ndarray  # (contacts)
     normal: np.ndarray  # (contacts, 3) from a to b
     gap: np.ndarray  # (contacts) in m, at the middle of the step or, with a position stage, at its end
-    X: np.ndarray  # percussions (contacts, 3) on b, below them torques times time if there is rolling or pivoting friction
+    # percussions (contacts, 3) on b, below them torques times time if there is rolling or pivoting friction
+    X: np.ndarray
     limit: np.ndarray  # (contacts) gap up to which it counts as closed in the next step; or a rate
     capacity: int
     R: np.ndarray = np.zeros((0, 3))  # as X, of the position stage, where there is one
@@ -69,4 +71,5 @@ class Walls:
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Places, velocities and angular velocities."""
         moved = [w.motion(t) for w in self.walls]
-        return tuple(np.array([m[k] for m in moved], float).reshape(-1, 3) for k in range(3))  # type: ignore[return-value]
+        place, velocity, spin = (np.array([m[k] for m in moved], float).reshape(-1, 3) for k in range(3))
+        return place, velocity, spin

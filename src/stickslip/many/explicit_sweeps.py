@@ -1,4 +1,6 @@
-"""Projected Gauss-Seidel sweeps over a contact problem with its matrix, three rows a contact, the normal first; by numba."""
+"""Projected Gauss-Seidel sweeps over a contact problem with its matrix,
+three rows a contact, the normal first; by numba.
+"""
 
 import math
 

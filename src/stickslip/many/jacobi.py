@@ -1,7 +1,7 @@
 """All contacts at once: projected Jacobi relaxation with Anderson's mixing, for the device of JAX.
 
-The formulas are those of `sweeps`, with arrays (3, contacts), which is what a device likes. A contact shares its bodies with
-others, n_a and n_b in number, so its prox parameters are those of bodies divided among them,
+The formulas are those of `sweeps`, with arrays (3, contacts), which is what a device likes. A contact shares
+its bodies with others, n_a and n_b in number, so its prox parameters are those of bodies divided among them,
 
     rho_N = 1 / (n_a / m_a + n_b / m_b),    rho_T likewise with l^2 / theta,
 
@@ -23,7 +23,9 @@ TINY = 1e-13  # of the largest diagonal: added to the Gram matrix, whose columns
 
 @dataclass(frozen=True)
 class AndersonJacobi:
-    """Projected Jacobi relaxation with Anderson's mixing; a step in one compiled function, on a GPU or without numba."""
+    """Projected Jacobi relaxation with Anderson's mixing;
+    a step in one compiled function, on a GPU or without numba.
+    """
 
     max_iterations: int = 200  # in tens; a step that is not solved by then is unsolved
     relaxation: float = 1.0  # of the prox parameters, between 0 and 2
@@ -33,7 +35,9 @@ class AndersonJacobi:
     def __post_init__(self) -> None:
         check(self, "max_iterations", "relaxation", "depth")
         if not isinstance(self.deterministic, bool):
-            raise TypeError(f"AndersonJacobi(deterministic={self.deterministic!r}): deterministic must be True or False")
+            raise TypeError(
+                f"AndersonJacobi(deterministic={self.deterministic!r}): deterministic must be True or False"
+            )
 
 
 class Listed(NamedTuple):
@@ -98,7 +102,9 @@ def projected(c: Listed, X, gamma, spin, rho_N, rho_T, rho_R, radius_of):
         z = X[3:] - rho_R * spin
         along = (c.n * z).sum(0)
         bound = c.mu_pivot * size
-        parts.append(c.used * (jnp.clip(along, -bound, bound) * c.n + shrunk(z - along * c.n, c.mu_roll * size)))
+        parts.append(
+            c.used * (jnp.clip(along, -bound, bound) * c.n + shrunk(z - along * c.n, c.mu_roll * size))
+        )
     return jnp.concatenate(parts)
 
 
@@ -108,10 +114,14 @@ def shrunk(y, radius):
 
 
 def certificate(c: Listed, u_free, X):
-    """2-norm and largest entry by contact of the natural map in m/s, and the velocities, from percussions alone."""
+    """2-norm and largest entry by contact of the natural map in m/s, and the velocities,
+    from percussions alone.
+    """
     u = moved(c, u_free, X)
     gamma, spin = velocities(c, u)
-    y = projected(c, X, gamma, spin, 1.0 / c.G_N, 1.0 / c.G_T, 1.0 / c.G_R, lambda new, old: jnp.maximum(old, 0.0))
+    y = projected(
+        c, X, gamma, spin, 1.0 / c.G_N, 1.0 / c.G_T, 1.0 / c.G_R, lambda new, old: jnp.maximum(old, 0.0)
+    )
     F = X - y
     F_N = (c.n * F[:3]).sum(0)
     squares = (c.G_N * F_N) ** 2 + c.G_T**2 * ((F[:3] - F_N * c.n) ** 2).sum(0)
@@ -189,16 +199,21 @@ def solve(contacts: Listed, u_free, X, tolerance, options: AndersonJacobi):
 
     nothing = jnp.zeros((depth, *X.shape))
     start = Search(
-        jnp.zeros((), int), X, nothing, nothing, jnp.zeros((depth, depth)), jnp.zeros(depth), jnp.zeros_like(X),
+        jnp.zeros((), int), X, nothing, nothing, jnp.zeros((depth, depth)), jnp.zeros(depth),
+        jnp.zeros_like(X),
         jnp.zeros_like(X), jnp.full((), -1), X, jnp.full((), jnp.inf), X, certificate(contacts, u_free, X)[0],
     )  # fmt: skip
-    end = jax.lax.while_loop(lambda s: (s.residual > target) & (s.count < options.max_iterations), looked_at, start)
+    end = jax.lax.while_loop(
+        lambda s: (s.residual > target) & (s.count < options.max_iterations), looked_at, start
+    )
     residual, largest, u = certificate(contacts, u_free, end.best)
     return end.best, u, residual, largest, size, end.count
 
 
 def _divided(c: Listed, turns: bool):
-    """Prox parameters with the bodies divided among their contacts; spin once more, between sliding and rolling."""
+    """Prox parameters with the bodies divided among their contacts; spin once more,
+    between sliding and rolling.
+    """
     bodies = c.inverse.shape[1]
     many = jnp.zeros(bodies + 1)
     for end in (c.a, c.b):
@@ -224,7 +239,9 @@ def _coefficients(gram, right, valid):
     for i in range(m):  # Cholesky's factors
         for j in range(i):
             L[i][j] = (gram[i, j] - sum(L[i][k] * L[j][k] for k in range(j))) / L[j][j]
-        L[i][i] = jnp.sqrt(jnp.maximum(gram[i, i] - sum(L[i][k] ** 2 for k in range(i)), 1e-3 * TINY * gram.max() + 1e-300))
+        L[i][i] = jnp.sqrt(
+            jnp.maximum(gram[i, i] - sum(L[i][k] ** 2 for k in range(i)), 1e-3 * TINY * gram.max() + 1e-300)
+        )
         y[i] = (right[i] - sum(L[i][k] * y[k] for k in range(i))) / L[i][i]
     c = [jnp.zeros(())] * m
     for i in reversed(range(m)):

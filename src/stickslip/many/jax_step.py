@@ -1,8 +1,9 @@
-"""Moreau's midpoint rule for many balls on the device of JAX: broad phase, matching and solve in one compiled function.
+"""Moreau's midpoint rule for many balls on the device of JAX: broad phase,
+matching and solve in one compiled function.
 
-The scheme is that of `numba_step`, the solver that of `jacobi`. Lists have a static capacity, padded and masked; where one
-is too short, the step says so, and is taken again with longer ones. Contacts are sorted by their key, bodies by their cell:
-a row of three neighbouring cells is one piece of the sorted bodies.
+The scheme is that of `numba_step`, the solver that of `jacobi`. Lists have a static capacity, padded and
+masked; where one is too short, the step says so, and is taken again with longer ones. Contacts are sorted by
+their key, bodies by their cell: a row of three neighbouring cells is one piece of the sorted bodies.
 """
 
 from functools import partial
@@ -17,7 +18,8 @@ from .jacobi import AndersonJacobi, Listed, shrunk, solve, velocities
 from .walls import PLANE
 
 EPS = 8.0 * np.finfo(float).eps
-ROWS = ((0, 0), (0, 1), (1, -1), (1, 0), (1, 1))  # neighbouring rows of cells that come later; the own one first
+# neighbouring rows of cells that come later; the own one first
+ROWS = ((0, 0), (0, 1), (1, -1), (1, 0), (1, 1))
 
 
 class Sizes(NamedTuple):
@@ -28,7 +30,9 @@ class Sizes(NamedTuple):
     shared: int  # contacts of a body (for sums in a fixed order)
 
     def grown(self, needed: "Sizes") -> "Sizes":
-        return Sizes(*(have if want <= have else max(2 * have, want) for have, want in zip(self, needed, strict=True)))
+        return Sizes(
+            *(have if want <= have else max(2 * have, want) for have, want in zip(self, needed, strict=True))
+        )
 
 
 class Fixed(NamedTuple):
@@ -66,7 +70,9 @@ def drifted(x, rotation, u, dt):
 
 
 def candidates(x: Any, width: Any, row: int) -> Any:
-    """Pairs of bodies in neighbouring cells, (rows, row, bodies) and whether they count; most bodies in a row of cells."""
+    """Pairs of bodies in neighbouring cells, (rows, row, bodies) and whether they count;
+    most bodies in a row of cells.
+    """
     bodies = x.shape[1]
     cell = jnp.floor((x - x.min(1, keepdims=True)) / width).astype(jnp.int64)
     shape = cell.max(1) + 3  # a margin, so that rows do not run into each other
@@ -108,7 +114,9 @@ def geometry(a, b, x, fixed: Fixed, places):
 
 
 def found(x, fixed: Fixed, places, margin, sizes: Sizes):
-    """Keys of pairs closer than the margin, sorted, and how many there are; how long lists should have been."""
+    """Keys of pairs closer than the margin, sorted, and how many there are;
+    how long lists should have been.
+    """
     bodies, walls = x.shape[1], len(fixed.sizes)
     one, two, counts, longest = candidates(x, 2.0 * fixed.r.max() + margin, sizes.row)
     parts = [(jnp.minimum(one, two).ravel(), jnp.maximum(one, two).ravel(), counts.ravel())]
@@ -121,7 +129,9 @@ def found(x, fixed: Fixed, places, margin, sizes: Sizes):
     near = counts & (gap <= margin)
     none = (bodies + walls) ** 2
     (at,) = jnp.nonzero(near, size=sizes.contacts, fill_value=len(a))
-    key = jnp.where(at < len(a), a[jnp.minimum(at, len(a) - 1)] * (bodies + walls) + b[jnp.minimum(at, len(a) - 1)], none)
+    key = jnp.where(
+        at < len(a), a[jnp.minimum(at, len(a) - 1)] * (bodies + walls) + b[jnp.minimum(at, len(a) - 1)], none
+    )
     return jnp.sort(key), near.sum(), longest
 
 
@@ -140,7 +150,9 @@ def incidence(a, b, used, bodies: int, shared: int):
 
 @partial(jax.jit, static_argnames=("sizes", "options"))
 def step(s: Carried, fixed: Fixed, walls, dt, tolerance, margin, sizes: Sizes, options: AndersonJacobi):
-    """The next state; residual, velocity error, iterations, contacts; what walls receive; lengths that lists should have."""
+    """The next state; residual, velocity error, iterations, contacts; what walls receive;
+    lengths that lists should have.
+    """
     places, v_wall, omega_wall = walls
     bodies, many = s.x.shape[1], len(fixed.sizes)
     total = bodies + many
@@ -165,7 +177,9 @@ def step(s: Carried, fixed: Fixed, walls, dt, tolerance, margin, sizes: Sizes, o
     rate = (n * velocities(c, u)[0]).sum(0)
     fast = jnp.abs(u).max()
     zero = error + EPS * (c.G_N * jnp.abs(X[:3]).max(0) + fast)
-    limit = jnp.where(used & (jnp.abs(rate) <= zero), jnp.maximum(gap, 0.0) + dt * zero + EPS * reach, -jnp.inf)
+    limit = jnp.where(
+        used & (jnp.abs(rate) <= zero), jnp.maximum(gap, 0.0) + dt * zero + EPS * reach, -jnp.inf
+    )
     force, moment = _on_walls(c, X, x, places, bodies, many)
     x, rotation = drifted(x, rotation, u[:, :bodies], 0.5 * dt)
     relative = jnp.where(size > 0.0, residual / jnp.where(size > 0.0, size, 1.0), residual)
@@ -174,7 +188,9 @@ def step(s: Carried, fixed: Fixed, walls, dt, tolerance, margin, sizes: Sizes, o
     return after, shown, (relative, error, iterations, used.sum()), (force, moment), (near, longest, most)
 
 
-def _coefficients(a, b, used, n, gap, x, s: Carried, fixed: Fixed, places, v_wall, omega_wall, table) -> Listed:
+def _coefficients(
+    a, b, used, n, gap, x, s: Carried, fixed: Fixed, places, v_wall, omega_wall, table
+) -> Listed:
     """Levers, coefficients, diagonal blocks and chi of contacts, as `numba_step` has them."""
     bodies, many = x.shape[1], len(fixed.sizes)
     wall, j = b >= bodies, jnp.minimum(b, bodies - 1)
@@ -190,7 +206,9 @@ def _coefficients(a, b, used, n, gap, x, s: Carried, fixed: Fixed, places, v_wal
     one, two = fixed.inverse[:, a], jnp.where(wall, 0.0, fixed.inverse[:, j])
     blocks = (one[0] + two[0], one[0] + two[0] + la**2 * one[1] + lb**2 * two[1], one[1] + two[1])
     G_N, G_T, G_R = (jnp.where(used, block, 1.0) for block in blocks)
-    return Listed(a, b, used, n, la, lb, chi + e_N * before * n, mu, roll, pivot, G_N, G_T, G_R, fixed.inverse, table)
+    return Listed(
+        a, b, used, n, la, lb, chi + e_N * before * n, mu, roll, pivot, G_N, G_T, G_R, fixed.inverse, table
+    )
 
 
 def _into_cones(c: Listed, X):
@@ -218,21 +236,27 @@ def _on_walls(c: Listed, X, x, places, bodies: int, many: int):
 
 
 @partial(jax.jit, static_argnames=("sizes", "options", "turns"))
-def stepped(x, rotation, rows, listed, fixed: Fixed, walls, dt, tolerance, margin, sizes: Sizes, options, turns):
+def stepped(
+    x, rotation, rows, listed, fixed: Fixed, walls, dt, tolerance, margin, sizes: Sizes, options, turns
+):
     """`step` from and to the arrays of a `State`; of entries of the list that are none, a is -1."""
     bodies, total = x.shape[0], rows.shape[0]
     a, b, X, limit = listed
     if not len(a):  # nothing yet: one entry that is none
-        a, b, X, limit = jnp.full(1, -1), jnp.zeros(1, int), jnp.zeros((2 if turns else 1, 3)), jnp.full(1, -jnp.inf)
+        a, b, X = jnp.full(1, -1), jnp.zeros(1, int), jnp.zeros((2 if turns else 1, 3))
+        limit = jnp.full(1, -jnp.inf)
     key = jnp.where(a >= 0, a * total + b, total * total)
     parts = X.reshape((2, -1, 3)) if turns else X[None]
-    carried = Carried(x.T, rotation.T, rows[:bodies, :6].T, key, jnp.concatenate(list(parts.swapaxes(1, 2))), limit)
+    carried = Carried(
+        x.T, rotation.T, rows[:bodies, :6].T, key, jnp.concatenate(list(parts.swapaxes(1, 2))), limit
+    )
     after, shown, worth, pushed, needed = step(carried, fixed, walls, dt, tolerance, margin, sizes, options)
     a, b, used, n, gap = shown
     rows = rows.at[:bodies, :6].set(after.u.T)
     parts = after.X.reshape((2, 3, -1)) if turns else after.X[None]
     contacts = (jnp.where(used, a, -1), b, n.T, gap, parts.swapaxes(1, 2).reshape(-1, 3), after.limit)
-    # The next step finds contacts by their keys, which have to stay in order: those that are none go to the end.
+    # The next step finds contacts by their keys, which have to stay in order: those that are none go to the
+    # end.
     order = jnp.argsort(~used, stable=True)
     turn = jnp.concatenate([order, order + len(order)]) if turns else order
     contacts = tuple(part[turn if k == 4 else order] for k, part in enumerate(contacts))
@@ -247,8 +271,8 @@ class JaxStep:
         self.walls, self.solver, self.turns = walls, solver, system.turns
         inverse = np.stack([1.0 / system.mass, 1.0 / system.inertia])
         self.fixed = Fixed(
-            put(system.radius), put(inverse), put(system.material), put(np.stack(system.laws)), put(walls.kinds),
-            put(walls.directions.T), put(walls.sizes), put(system.gravity),
+            put(system.radius), put(inverse), put(system.material), put(np.stack(system.laws)),
+            put(walls.kinds), put(walls.directions.T), put(walls.sizes), put(system.gravity),
         )  # fmt: skip
         self.margin = 1e-3 * float(system.radius.min())
         self.row, self.shared = 12, 14
@@ -259,8 +283,8 @@ class JaxStep:
         walls = tuple(jnp.asarray(part.T) for part in self.walls.at(t + 0.5 * dt))
         while True:
             after, worth, pushed, needed = stepped(
-                state.x, state.rotation, state.rows, (c.a, c.b, c.X, c.limit), self.fixed, walls, dt, tolerance,
-                self.margin, sizes, self.solver, self.turns,
+                state.x, state.rotation, state.rows, (c.a, c.b, c.X, c.limit), self.fixed, walls, dt,
+                tolerance, self.margin, sizes, self.solver, self.turns,
             )  # fmt: skip
             worth, pushed, needed = jax.device_get((worth, pushed, needed))
             longer = sizes.grown(Sizes(*(int(v) for v in needed)))

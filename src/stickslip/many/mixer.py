@@ -8,8 +8,12 @@ from .system import ManyBodies
 from .walls import Drum
 
 
-def disk_mixer(count: int = 1000, mu: float = 0.3, e_N: float = 0.1, rate: float = 1.0, seed: int = 0) -> ManyBodies:
-    """Disks of 10 % different radii that fill nearly half of a drum of radius 0.5 m, which turns with ``rate`` rad/s."""
+def disk_mixer(
+    count: int = 1000, mu: float = 0.3, e_N: float = 0.1, rate: float = 1.0, seed: int = 0
+) -> ManyBodies:
+    """Disks of 10 % different radii that fill nearly half of a drum of radius 0.5 m,
+    which turns with ``rate`` rad/s.
+    """
     drum, rng = 0.5, np.random.default_rng(seed)
     filled = 0.42  # of the area of the drum, by disks
     mean = drum * np.sqrt(filled / count)
@@ -21,7 +25,9 @@ def disk_mixer(count: int = 1000, mu: float = 0.3, e_N: float = 0.1, rate: float
     places = places[np.linalg.norm(places, axis=1) < reach]
     lowest = places[np.lexsort((places[:, 0], places[:, 1]))][:count]
     if len(lowest) < count:
-        raise ValueError(f"disk_mixer(count={count}): so many disks do not fit on a lattice in the drum; use at least 100")
+        raise ValueError(
+            f"disk_mixer(count={count}): so many disks do not fit on a lattice in the drum; use at least 100"
+        )
     x = lowest + rng.uniform(-0.02, 0.02, lowest.shape) * mean
     law = Contact(e_N=e_N, friction=Coulomb(mu))
     return ManyBodies(Disks(x, radius, density=20.0), [Drum((0.0, 0.0), drum, rate=rate)], law=law)

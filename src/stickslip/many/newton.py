@@ -1,10 +1,13 @@
-"""Newton's method on the natural map of a contact problem with its matrix: some hundred contacts, or problems of others.
+"""Newton's method on the natural map of a contact problem with its matrix: some hundred contacts,
+or problems of others.
 
-    gamma = G y + c,    F_N = G_N (y_N - max(0, y_N - gamma_N / G_N)),    F_T = G_T (y_T - prox_C(y_N)(y_T - gamma_T / G_T))
+    gamma = G y + c
+    F_N = G_N (y_N - max(0, y_N - gamma_N / G_N)),    F_T = G_T (y_T - prox_C(y_N)(y_T - gamma_T / G_T))
 
-with the ball C of radius mu y_N: zero exactly where y obeys the law, and in velocities. F has a generalised derivative
-A + B G with small blocks A and B, whose sparse factors give a step; it is halved until |F| falls. Redundant contacts make G
-singular: the derivative has G with a diagonal larger by ``SHIFT``, which changes how fast it converges and not where to.
+with the ball C of radius mu y_N: zero exactly where y obeys the law, and in velocities. F has a generalised
+derivative A + B G with small blocks A and B, whose sparse factors give a step; it is halved until |F| falls.
+Redundant contacts make G singular: the derivative has G with a diagonal larger by ``SHIFT``, which changes
+how fast it converges and not where to.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +21,9 @@ SHORTEST = 2.0**-5  # part of a step; where only shorter ones descend, hardly an
 
 
 class Balls(NamedTuple):
-    """Friction in balls of one dimension d: its rows in y, the rows of the normals, and radii over normal percussions."""
+    """Friction in balls of one dimension d: its rows in y, the rows of the normals,
+    and radii over normal percussions.
+    """
 
     rows: np.ndarray  # (balls, d)
     normals: np.ndarray  # (balls)
@@ -26,7 +31,9 @@ class Balls(NamedTuple):
 
 
 class Explicit:
-    """A contact problem with its matrix G = W^T M^-1 W; ``normals`` are rows of y, friction is in ``balls``."""
+    """A contact problem with its matrix G = W^T M^-1 W; ``normals`` are rows of y,
+    friction is in ``balls``.
+    """
 
     def __init__(self, G: Any, c: np.ndarray, normals: np.ndarray, balls: list[Balls]):
         self.G, self.c, self.normals, self.balls = sp.csr_matrix(G), np.asarray(c, float), normals, balls
@@ -39,7 +46,9 @@ class Explicit:
     def settle(
         self, y: np.ndarray, target: float, sweeps: int = 2000, every: int = 50
     ) -> tuple[np.ndarray, float, int, int]:
-        """Sweeps from y on, and Newton's method between them: the best y, |F| there, sweeps, Newton's steps."""
+        """Sweeps from y on, and Newton's method between them: the best y, |F| there,
+        sweeps, Newton's steps.
+        """
         from .explicit_sweeps import swept
 
         steps, done = 0, 0
@@ -48,7 +57,10 @@ class Explicit:
         while norm > target and done < sweeps:
             y = swept(self.G.indptr, self.G.indices, self.G.data, self.c, self.rho, coulomb.mu, y, every)
             done += every
-            for trial in (lambda y=y: (y, float(np.linalg.norm(self.natural_map(y))), 0), lambda y=y: self.solve(y, target)):
+            for trial in (
+                lambda y=y: (y, float(np.linalg.norm(self.natural_map(y))), 0),
+                lambda y=y: self.solve(y, target),
+            ):
                 found, size, more = trial()
                 steps += more
                 if size < norm:
@@ -115,7 +127,9 @@ def _ball(z: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
     along = z / safe[:, None]
     scale = np.where(slips, radius / safe, 1.0)
     by_z = np.where(
-        slips[:, None, None], scale[:, None, None] * (np.eye(d) - along[:, :, None] * along[:, None, :]), np.eye(d)
+        slips[:, None, None],
+        scale[:, None, None] * (np.eye(d) - along[:, :, None] * along[:, None, :]),
+        np.eye(d),
     )
     return scale[:, None] * z, by_z, np.where(slips[:, None], along, 0.0)
 

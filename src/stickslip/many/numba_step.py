@@ -5,7 +5,8 @@
     xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for k in A,    xi_N = g_N_dot(u_n+1) + e_N g_N_dot(u_n)
     x_n+1 = x_m + dt/2 v_n+1
 
-The rule of `ss.MoreauMidpoint`; contact is enforced on velocity level, order 1. Balls have no gyroscopic forces.
+The rule of `ss.MoreauMidpoint`; contact is enforced on velocity level, order 1. Balls have no gyroscopic
+forces.
 """
 
 import math
@@ -82,7 +83,9 @@ def rebound(k, a, b, n, chi, rows, of, e_N):
 
 @compiled()
 def started(count, a, b, n, source, X_before, half_before, X, mu, mu_roll, mu_pivot, turns):
-    """Percussions of the step before, turned with the normal and within their cones: where the search starts."""
+    """Percussions of the step before, turned with the normal and within their cones:
+    where the search starts.
+    """
     for k in range(count):
         s = source[k]
         for d in range(3):
@@ -120,9 +123,11 @@ def _turned(old, n, roll, pivot, new):
 
 @compiled()
 def _rested(count, a, b, n, gap, chi, rho_N, P, rows, error, dt, extent, limit):
-    """Up to which gap a contact counts as closed in the next step: as far as a gap rate of zero opens it, if it rests.
+    """Up to which gap a contact counts as closed in the next step: as far as a gap rate of zero opens it,
+    if it rests.
 
-    A rate is zero if it is below the largest velocity error that the solution is certified to have, and round-off.
+    A rate is zero if it is below the largest velocity error that the solution is certified to have, and
+    round-off.
     """
     eps = 8.0 * np.finfo(np.float64).eps
     for k in range(count):
@@ -171,7 +176,12 @@ class OnProcessor:
 
     def __init__(self, system: Any, solver: AndersonSOR):
         self.r, self.of, self.gravity = system.radius, system.material, system.gravity
-        self.turns, self.laws, self.walls, self.solver = system.turns, tuple(system.laws), system.walls, solver
+        self.turns, self.laws, self.walls, self.solver = (
+            system.turns,
+            tuple(system.laws),
+            system.walls,
+            solver,
+        )
         self.margin = 1e-3 * float(system.radius.min())
         self.room = Room()
 
@@ -260,20 +270,27 @@ class Room:
             self._numbers = np.empty(2 * (2 * depth + 6) * one)
         ends = one * np.cumsum([0, depth, depth, 1, 1, 1, 1, 1, 1])
         parts = [self._numbers[ends[k] : ends[k + 1]] for k in range(8)]
-        return (*(part.reshape(depth, *shape) for part in parts[:2]), *(part.reshape(shape) for part in parts[2:]))
+        return (
+            *(part.reshape(depth, *shape) for part in parts[:2]),
+            *(part.reshape(shape) for part in parts[2:]),
+        )
 
 
 def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance, room: Room):
-    """Percussions X and velocities u in place: residual, largest velocity error, size of the free velocities, sweeps.
+    """Percussions X and velocities u in place: residual, largest velocity error,
+    size of the free velocities, sweeps.
 
-    The ladder: sweeps with Anderson's mixing, plain ones where these have left much, Newton's method for few contacts.
+    The ladder: sweeps with Anderson's mixing, plain ones where these have left much, Newton's method for few
+    contacts.
     """
     options = solver.max_sweeps, solver.relaxation, solver.depth, room.of(X.shape, max(solver.depth, 1))
     found = solve(contacts, u_free, u, X, w, tolerance, *options)
     residual, _, size, sweeps = found
     if residual > max(ROUGH, tolerance) * size:
         # Where the mixing has led astray, plain sweeps go on from the best that there was.
-        residual, error, size, more = solve(contacts, u_free, u, X, w, max(ROUGH, tolerance), *options[:2], 0, options[3])
+        residual, error, size, more = solve(
+            contacts, u_free, u, X, w, max(ROUGH, tolerance), *options[:2], 0, options[3]
+        )
         sweeps += more
         found = residual, error, size, sweeps
     if residual <= tolerance * size or not 0 < len(contacts[0]) <= solver.newton_below:
@@ -282,7 +299,8 @@ def swept(solver: AndersonSOR, contacts, u_free, u, X, w, tolerance, room: Room)
     y, _, _ = problem.problem.solve(problem.rows_of(X), 0.5 * tolerance * size)
     better, v, C = np.empty_like(X), u_free.copy(), len(contacts[0])
     a, b, n, _, _, _, mu, _, _, mu_roll, mu_pivot, _, turns = contacts
-    started(C, a, b, n, np.arange(C), problem.vectors_of(y), C, better, mu, mu_roll, mu_pivot, turns)  # into their cones
+    # into their cones
+    started(C, a, b, n, np.arange(C), problem.vectors_of(y), C, better, mu, mu_roll, mu_pivot, turns)
     moved(contacts, u_free, v, better[:C], better[C:])
     residual_n, error_n = certificate(contacts, v, better[:C], better[C:])
     if not residual_n < residual:

@@ -9,7 +9,8 @@ from .contacts import Outcome, State
 from .solution import Contacts, ManySolution, ManyStats
 
 PER_STEP = (
-    "t", "residual", "velocity_error", "accepted", "sweeps", "parts", "contacts", "energy", "wall_percussion", "wall_moment",
+    "t", "residual", "velocity_error", "accepted", "sweeps", "parts", "contacts", "energy", "wall_percussion",
+    "wall_moment",
 )  # fmt: skip
 
 
@@ -39,7 +40,8 @@ def per_step(t: float, outcome: Outcome, parts: int, energy: float) -> tuple[Any
     """In the order of ``PER_STEP``; whether it was accepted is known to who knows the tolerance."""
     o = outcome
     return (
-        t, o.residual, o.velocity_error, False, o.sweeps, parts, o.contacts, float(energy), o.wall_percussion, o.wall_moment,
+        t, o.residual, o.velocity_error, False, o.sweeps, parts, o.contacts, float(energy), o.wall_percussion,
+        o.wall_moment,
     )  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""The time loop of many bodies: steps of one size, each with its certificate, each written down as it comes."""
+"""The time loop of many bodies: steps of one size, each with its certificate,
+each written down as it comes.
+"""
 
 import math
 from collections.abc import Callable
@@ -40,18 +42,18 @@ def simulate(
 
     ``method``: `Moreau` (the default), on velocity level, or `Rattle`, on position level too.
 
-    A step is solved if that is at most ``tolerance`` (relative to the free velocities in the contacts). What to do with one
-    that is not: ``on_unsolved="accept"`` it, marked; "halve" it, up to sixteen times, and accept what is unsolved even then,
-    marked; or "raise". Rows are kept every ``save_every`` steps; with ``file`` they go to a zarr store in chunks of
-    ``chunk`` rows as they come, with all that `resume` needs.
+    A step is solved if that is at most ``tolerance`` (relative to the free velocities in the contacts). What
+    to do with one that is not: ``on_unsolved="accept"`` it, marked; "halve" it, up to sixteen times, and
+    accept what is unsolved even then, marked; or "raise". Rows are kept every ``save_every`` steps; with
+    ``file`` they go to a zarr store in chunks of ``chunk`` rows as they come, with all that `resume` needs.
     """
     _check(system, t0, t1, dt, tolerance, on_unsolved, save_every, chunk)
     solver = default_solver() if solver is None else solver
     method = Moreau() if method is None else method
     step = stepper(system, solver, method)
     settings = {
-        "t0": float(t0), "t1": float(t1), "dt": float(dt), "tolerance": float(tolerance), "on_unsolved": on_unsolved,
-        "save_every": int(save_every), "chunk": int(chunk),
+        "t0": float(t0), "t1": float(t1), "dt": float(dt), "tolerance": float(tolerance),
+        "on_unsolved": on_unsolved, "save_every": int(save_every), "chunk": int(chunk),
     }  # fmt: skip
     state = system.start()
     if file is None:
@@ -76,10 +78,17 @@ def resume(
     store, settings, solver, method, state = Store.opened(file, system)
     if t1 is not None:
         if not t1 >= settings["t1"]:
-            raise ValueError(f"resume(t1={t1}): the run in {file} ends at {settings['t1']}, t1 must not be before")
+            raise ValueError(
+                f"resume(t1={t1}): the run in {file} ends at {settings['t1']}, t1 must not be before"
+            )
         # A last step that was shortened was right for its end alone.
-        if t1 > settings["t1"] and not math.isclose(steps_of(settings) * settings["dt"], settings["t1"] - settings["t0"]):
-            raise ValueError(f"resume(t1={t1}): the run in {file} ends with a shortened step; only t1={settings['t1']} fits")
+        if t1 > settings["t1"] and not math.isclose(
+            steps_of(settings) * settings["dt"], settings["t1"] - settings["t0"]
+        ):
+            raise ValueError(
+                f"resume(t1={t1}): the run in {file} ends with a shortened step; only t1={settings['t1']} "
+                "fits"
+            )
         settings["t1"] = float(t1)
         store.settings(settings)
     return _run(system, stepper(system, solver, method), settings, state, store, progress)
@@ -89,7 +98,11 @@ def _check(system, t0, t1, dt, tolerance, on_unsolved, save_every, chunk) -> Non
     if not isinstance(system, ManyBodies):
         raise TypeError(f"simulate(system): must be a ManyBodies, got {type(system).__name__}")
     for name, value in (("t0", t0), ("t1", t1), ("dt", dt), ("tolerance", tolerance)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float | np.number)
+            or not math.isfinite(value)
+        ):
             raise ValueError(f"simulate({name}={value!r}): {name} must be a finite number")
     for name, value in (("dt", dt), ("tolerance", tolerance)):
         if value <= 0.0:
@@ -97,7 +110,9 @@ def _check(system, t0, t1, dt, tolerance, on_unsolved, save_every, chunk) -> Non
     if t1 <= t0:
         raise ValueError(f"simulate(t1={t1}): t1 must be after t0={t0}")
     if on_unsolved not in UNSOLVED:
-        raise ValueError(f"simulate(on_unsolved={on_unsolved!r}): must be one of {', '.join(map(repr, UNSOLVED))}")
+        raise ValueError(
+            f"simulate(on_unsolved={on_unsolved!r}): must be one of {', '.join(map(repr, UNSOLVED))}"
+        )
     for name, value in (("save_every", save_every), ("chunk", chunk)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"simulate({name}={value!r}): {name} must be a whole number of at least 1")
@@ -135,7 +150,9 @@ def stepper(system: ManyBodies, solver: Any, method: Any = Moreau()) -> Step:  #
                 " alone; use AndersonSOR() as solver, the default where numba is installed"
             )
         return JaxStep(system, solver)
-    raise TypeError(f"simulate(solver={solver!r}): must be an AndersonSOR or an AndersonJacobi of stickslip.many")
+    raise TypeError(
+        f"simulate(solver={solver!r}): must be an AndersonSOR or an AndersonJacobi of stickslip.many"
+    )
 
 
 def _refuse_restitution(system: ManyBodies, method: Any) -> None:
@@ -188,8 +205,12 @@ def _velocities(state: State) -> tuple[np.ndarray, np.ndarray]:
     return state.rows[:n, :3], state.rows[:n, 3:6]
 
 
-def advance(step: Step, state, t, dt, tolerance, on_unsolved, halvings=HALVINGS) -> tuple[State, Outcome, int]:
-    """A step, or if it cannot be solved and shall be halved, its halves: state, what it is worth, how many parts."""
+def advance(
+    step: Step, state, t, dt, tolerance, on_unsolved, halvings=HALVINGS
+) -> tuple[State, Outcome, int]:
+    """A step, or if it cannot be solved and shall be halved, its halves: state,
+    what it is worth, how many parts.
+    """
     done, outcome = step(state, t, dt, tolerance)
     if outcome.residual <= tolerance or on_unsolved != "halve" or halvings == 0:
         return done, outcome, 1
@@ -208,12 +229,16 @@ def advance(step: Step, state, t, dt, tolerance, on_unsolved, halvings=HALVINGS)
 
 
 def _not_finite(k: int, t: float) -> str:
-    return f"step {k + 1}, t = {t:g}: a nan or an infinity appeared in positions or velocities; use a smaller dt"
+    return (
+        f"step {k + 1}, t = {t:g}: a nan or an infinity appeared in positions or velocities; use a smaller dt"
+    )
 
 
 def _unsolved(k: int, t: float, outcome: Outcome, tolerance: float) -> str:
     return (
-        f"step {k + 1}, t = {t:g}: {outcome.contacts} contacts were not solved to tolerance={tolerance:g}: residual"
-        f" {outcome.residual:.2g}, velocities off by up to {outcome.velocity_error:.2g} m/s after {outcome.sweeps} sweeps;"
+        f"step {k + 1}, t = {t:g}: {outcome.contacts} contacts were not solved to tolerance={tolerance:g}: "
+        "residual"
+        f" {outcome.residual:.2g}, velocities off by up to {outcome.velocity_error:.2g} m/s after "
+        f"{outcome.sweeps} sweeps;"
         ' use a smaller dt, a larger tolerance or max_sweeps, or on_unsolved="halve" or "accept"'
     )

@@ -1,11 +1,13 @@
 """Which bodies touch: a cell grid, compiled by numba.
 
-Cells are as wide as the largest body and a margin, so that partners lie in neighbouring cells; they are walked through in
-order of space, and so contacts come in an order of space, which a sweep likes. Work grows linearly with bodies of like
-size; with one body a hundred times as large as the others it is that of far too large cells.
+Cells are as wide as the largest body and a margin, so that partners lie in neighbouring cells; they are
+walked through in order of space, and so contacts come in an order of space, which a sweep likes. Work grows
+linearly with bodies of like size; with one body a hundred times as large as the others it is that of far too
+large cells.
 
-A contact is in the list if its gap is closed,  g_N(q_m) <= 0  but for round-off, or if it was at rest and has opened by no
-more than a gap rate of zero allows (``limit``): what rests keeps its gap but for round-off, whose sign must not decide.
+A contact is in the list if its gap is closed,  g_N(q_m) <= 0  but for round-off, or if it was at rest and has
+opened by no more than a gap rate of zero allows (``limit``): what rests keeps its gap but for round-off,
+whose sign must not decide.
 """
 
 import math
@@ -19,7 +21,9 @@ PLANE = 0  # the kind of a wall that is a plane; others are drums
 
 @compiled()
 def cells(x, width):
-    """Number of cells along each axis, their width and origin: no more than a few per body, however far bodies fly apart."""
+    """Number of cells along each axis, their width and origin:
+    no more than a few per body, however far bodies fly apart.
+    """
     low, high = np.empty(3), np.empty(3)
     for d in range(3):
         low[d], high[d] = x[:, d].min(), x[:, d].max()
@@ -141,7 +145,8 @@ def _partners(i, x, r, margin, grid, out):
 
 @compiled()
 def touching(x, r, walls, margin, closed, before, a, b, n, gap, source):
-    """Fills the list with closed contacts and says how many there are: more than fit if the list is too short.
+    """Fills the list with closed contacts and says how many there are:
+    more than fit if the list is too short.
 
     ``closed``: gap up to which any contact counts as such;
     ``source``: where a contact was in the list before, or -1.

@@ -31,7 +31,9 @@ def packing_fraction(sol: "ManySolution", row: int, low: Any, high: Any, samples
 
     dim = sol.system.dim
     if np.shape(low) != (dim,) or np.shape(high) != (dim,) or not np.all(np.asarray(high) > np.asarray(low)):
-        raise ValueError(f"packing_fraction(low={low}, high={high}): two corners with {dim} components, high above low")
+        raise ValueError(
+            f"packing_fraction(low={low}, high={high}): two corners with {dim} components, high above low"
+        )
     points = qmc.scale(qmc.Halton(dim, seed=0).random(samples), low, high)
     tree, inside = cKDTree(points), np.zeros(samples, bool)
     for within in tree.query_ball_point(np.asarray(sol.position[row])[:, :dim], sol.system.radius):
@@ -40,7 +42,9 @@ def packing_fraction(sol: "ManySolution", row: int, low: Any, high: Any, samples
 
 
 def plot(sol: "ManySolution", path: str | PathLike | None = None, title: str = "") -> Any:
-    """Energy, contacts, residual and largest velocity error over time, with the steps that were accepted marked."""
+    """Energy, contacts, residual and largest velocity error over time,
+    with the steps that were accepted marked.
+    """
     pyplot = need("matplotlib.pyplot", "plots", "sol.plot")
     s = sol.stats
     figure, axes = pyplot.subplots(2, 2, figsize=(10.0, 6.0), sharex=True, layout="constrained")
@@ -49,7 +53,10 @@ def plot(sol: "ManySolution", path: str | PathLike | None = None, title: str = "
     energy.set(ylabel="energy in J")
     contacts.plot(s.t, s.contacts / len(sol.system), lw=1)
     contacts.set(ylabel="contacts per body")
-    for axis, values, name in ((residual, s.residual, "residual"), (error, s.velocity_error, "velocity error in m/s")):
+    for axis, values, name in (
+        (residual, s.residual, "residual"),
+        (error, s.velocity_error, "velocity error in m/s"),
+    ):
         shown = np.where(values > 0.0, values, np.nan)
         axis.semilogy(s.t, shown, ".", ms=2, label="solved")
         axis.semilogy(s.t[s.accepted], shown[s.accepted], ".", ms=2, label="accepted")
@@ -65,12 +72,18 @@ def plot(sol: "ManySolution", path: str | PathLike | None = None, title: str = "
 
 
 def film(
-    sol: "ManySolution", path: str | PathLike, *, frames: int = 100, fps: int = 20, colour: Any = None, chains: bool = False
+    sol: "ManySolution",
+    path: str | PathLike,
+    *,
+    frames: int = 100,
+    fps: int = 20,
+    colour: Any = None,
+    chains: bool = False,
 ) -> None:
     """Rows one after the other, seen along y (disks: along z), as .gif, or as .mp4 where ffmpeg is installed.
 
-    ``colour``: a number for each body, or else its height at the start, so that mixing is seen; ``chains``: contacts as
-    lines, the wider the stronger.
+    ``colour``: a number for each body, or else its height at the start, so that mixing is seen; ``chains``:
+    contacts as lines, the wider the stronger.
     """
     need("matplotlib.pyplot", "plots", "sol.film")
     from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
@@ -120,8 +133,9 @@ def _scene(sol: "ManySolution", colour: Any, chains: bool) -> tuple[Any, Any]:
         order = np.argsort(-x[:, 1]) if s.dim == 3 else np.arange(len(x))  # what is behind first
         d = 2.0 * s.radius[order]
         balls = EllipseCollection(
-            d, d, np.zeros(len(d)), units="xy", offsets=x[order][:, across], transOffset=axis.transData, cmap=COLOURS,
-            array=value[order], edgecolors="w", linewidths=0.2, facecolors=BACKGROUND, alpha=0.35 if chains else 1.0,
+            d, d, np.zeros(len(d)), units="xy", offsets=x[order][:, across], transOffset=axis.transData,
+            cmap=COLOURS, array=value[order], edgecolors="w", linewidths=0.2, facecolors=BACKGROUND,
+            alpha=0.35 if chains else 1.0,
         )  # fmt: skip
         drawn.append(axis.add_collection(balls))
         if chains and row:
@@ -129,7 +143,9 @@ def _scene(sol: "ManySolution", colour: Any, chains: bool) -> tuple[Any, Any]:
             inside = c.b < len(s)
             lines = np.stack([x[c.a[inside]][:, across], x[c.b[inside]][:, across]], axis=1)
             strength = c.P_N[inside] / max(c.P_N.max(initial=0.0), 1e-300)
-            drawn.append(axis.add_collection(LineCollection(list(lines), linewidths=4.0 * strength, colors=CHAINS)))
+            drawn.append(
+                axis.add_collection(LineCollection(list(lines), linewidths=4.0 * strength, colors=CHAINS))
+            )
         time.set_text(f"t = {sol.t[row]:.2f} s")
         return [*drawn, time]
 

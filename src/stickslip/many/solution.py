@@ -14,8 +14,10 @@ class ManyStats:
     """Of every step, saved or not. Step k ends at ``t[k]``."""
 
     t: np.ndarray  # (steps) end of the step, in s
-    residual: np.ndarray  # (steps) 2-norm of the natural map over that of the free velocities, from percussions alone
-    velocity_error: np.ndarray  # (steps) its largest entry: so far off are velocities that obey the law, in m/s
+    # (steps) 2-norm of the natural map over that of the free velocities, from percussions alone
+    residual: np.ndarray
+    # (steps) its largest entry: so far off are velocities that obey the law, in m/s
+    velocity_error: np.ndarray
     accepted: np.ndarray  # (steps) True: not solved to the tolerance, accepted at its residual
     sweeps: np.ndarray  # (steps) that were spent
     parts: np.ndarray  # (steps) into how many parts an unsolved step was divided; 1: none
@@ -32,8 +34,10 @@ class Contacts(NamedTuple):
     b: np.ndarray  # (contacts)
     normal: np.ndarray  # (contacts, 3) from a to b
     gap: np.ndarray  # (contacts) in m, where the normal is: `Moreau` the middle of the step, `Rattle` its end
-    P: np.ndarray  # (contacts, 3) percussion on b, in N s; -P on a (of the last part, where the step was divided)
-    tau: np.ndarray  # (contacts, 3) torque times time on b, in N m s; without rolling and pivoting friction (0, 3)
+    # (contacts, 3) percussion on b, in N s; -P on a (of the last part, where the step was divided)
+    P: np.ndarray
+    # (contacts, 3) torque times time on b, in N m s; without rolling and pivoting friction (0, 3)
+    tau: np.ndarray
     R: np.ndarray = np.zeros((0, 3))  # (contacts, 3) of the position stage of `Rattle`, in N s; others (0, 3)
     R_tau: np.ndarray = np.zeros((0, 3))  # likewise torques
 
@@ -92,10 +96,14 @@ class ManySolution:
         return seeing.packing_fraction(self, row, low, high)
 
     def plot(self, path: Any = None, title: str = "") -> Any:
-        """Energy, contacts, residual and velocity error over time, as a picture, or as a figure where no path is given."""
+        """Energy, contacts, residual and velocity error over time, as a picture,
+        or as a figure where no path is given.
+        """
         return seeing.plot(self, path, title)
 
-    def film(self, path: Any, *, frames: int = 100, fps: int = 20, colour: Any = None, chains: bool = False) -> None:
+    def film(
+        self, path: Any, *, frames: int = 100, fps: int = 20, colour: Any = None, chains: bool = False
+    ) -> None:
         """A film, .gif or .mp4: see `stickslip.many.seeing.film`."""
         seeing.film(self, path, frames=frames, fps=fps, colour=colour, chains=chains)
 
@@ -109,7 +117,8 @@ class ManySolution:
             return f"{ended}{steps} steps, all solved to {self.tolerance:g} (largest residual {worst:.1e})"
         at = s.residual[s.accepted]
         return (
-            f"{ended}{steps} steps: {steps - open_} solved to {self.tolerance:g}, {open_} accepted at residuals up to"
+            f"{ended}{steps} steps: {steps - open_} solved to {self.tolerance:g}, {open_} accepted at "
+            "residuals up to"
             f" {at.max():.1e} (median {np.median(at):.1e}; velocities off by up to"
             f" {s.velocity_error[s.accepted].max():.1e} m/s)"
         )

@@ -1,4 +1,6 @@
-"""What solves the contact problem of a step; the solver also says where: on the processor, or on the device of JAX."""
+"""What solves the contact problem of a step; the solver also says where:
+on the processor, or on the device of JAX.
+"""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -7,11 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class AndersonSOR:
-    """Projected Gauss-Seidel sweeps in the order of space, accelerated by Anderson's mixing; on one core, with numba."""
+    """Projected Gauss-Seidel sweeps in the order of space, accelerated by Anderson's mixing;
+    on one core, with numba.
+    """
 
-    max_sweeps: int = (
-        100  # a step that is not solved by then is unsolved; one that still converges may take three times as many
-    )
+    # a step that is not solved by then is unsolved; one that still converges may take three times as many
+    max_sweeps: int = 100
     relaxation: float = 1.2  # of a sweep, between 0 and 2
     depth: int = 5  # differences that the mixing remembers; 0: plain sweeps
     newton_below: int = 500  # contacts up to which a sparse Newton method tries what sweeps have not solved

@@ -1,7 +1,8 @@
 """A run in a zarr store, written as it comes: memory stays bounded, and a killed run loses at most one chunk.
 
-Every chunk of rows is appended to the arrays, and then `checkpoint.npz` is replaced as a whole, which says how much of them
-counts and has all that the next step needs: whatever a killed process left behind it is cut off again by who goes on.
+Every chunk of rows is appended to the arrays, and then `checkpoint.npz` is replaced as a whole, which says
+how much of them counts and has all that the next step needs: whatever a killed process left behind it is cut
+off again by who goes on.
 """
 
 import os
@@ -63,11 +64,14 @@ class Store:
         self._state: State | None = None
 
     @classmethod
-    def created(cls, file: str | os.PathLike, system: Any, settings: dict[str, Any], solver: Any, method: Any) -> "Store":
+    def created(
+        cls, file: str | os.PathLike, system: Any, settings: dict[str, Any], solver: Any, method: Any
+    ) -> "Store":
         path = Path(file)
         if path.exists():
             raise FileExistsError(
-                f"{path} exists: resume({str(file)!r}, system) goes on with it; choose another name for a new run"
+                f"{path} exists: resume({str(file)!r}, system) goes on with it; choose another name for a "
+                "new run"
             )
         group = _zarr().open_group(str(path), mode="w")
         n, walls, chunk = len(system), len(system.walls.walls), settings["chunk"]
@@ -88,7 +92,11 @@ class Store:
         for name in PER_STEP:
             kind = int if name in ("sweeps", "parts", "contacts") else float
             _array(
-                stats, name, (walls, 3) if name.startswith("wall_") else (), kind, max(chunk * settings["save_every"], 100)
+                stats,
+                name,
+                (walls, 3) if name.startswith("wall_") else (),
+                kind,
+                max(chunk * settings["save_every"], 100),
             )
         return cls(path, system, group, settings, {"rows": 0, "contacts": 0, "steps": 0})
 
@@ -97,12 +105,16 @@ class Store:
         """Of a run that ended or was killed: cut back to its last checkpoint."""
         path, group = Path(file), _group(file, "r+")
         if group.attrs["system"] != system.digest():
-            raise FileError(f"{path} was written by a run of another system: bodies, walls, laws or gravity differ")
+            raise FileError(
+                f"{path} was written by a run of another system: bodies, walls, laws or gravity differ"
+            )
         try:
             with np.load(path / "checkpoint.npz") as saved:
                 data = dict(saved)
         except FileNotFoundError:
-            raise FileError(f"{path} has no checkpoint: the run was killed before its first chunk; start it anew") from None
+            raise FileError(
+                f"{path} has no checkpoint: the run was killed before its first chunk; start it anew"
+            ) from None
         except Exception as error:
             raise FileError(f"{path}: its checkpoint cannot be read: {error}") from error
         done = {name: int(data[name]) for name in ("rows", "contacts", "steps")}
@@ -133,7 +145,8 @@ class Store:
                     length = 0
                 if array.shape[0] < length:
                     raise FileError(
-                        f"{self.path} is damaged: {name} has {array.shape[0]} entries, its checkpoint counts {length}"
+                        f"{self.path} is damaged: {name} has {array.shape[0]} entries, its checkpoint counts "
+                        f"{length}"
                     )
                 if array.shape[0] > length:
                     array.resize((length, *array.shape[1:]))
@@ -221,17 +234,22 @@ def _group(file: str | os.PathLike, mode: Any) -> Any:
         raise FileError(f"{path} was not written by a run of many bodies: it has no attribute stickslip_many")
     if version > FORMAT:
         raise FileError(
-            f"{path} has format {version}, this stickslip reads formats up to {FORMAT}: it needs a newer stickslip"
+            f"{path} has format {version}, this stickslip reads formats up to {FORMAT}: it needs a newer "
+            "stickslip"
         )
     return group
 
 
-def _solution(system: Any, group: Any, settings: dict[str, Any], done: dict[str, int], interrupted: bool) -> ManySolution:
+def _solution(
+    system: Any, group: Any, settings: dict[str, Any], done: dict[str, int], interrupted: bool
+) -> ManySolution:
     rows, steps = done["rows"], done["steps"]
     columns = {name: group[f"stats/{name}"][:steps] for name in PER_STEP}
     return ManySolution(
-        system, group["t"][:rows], **{name: group[name] for name in ROWS}, contacts=StoredContacts(group["contacts"], rows),
-        stats=stats_of(columns, settings["tolerance"]), tolerance=settings["tolerance"], interrupted=interrupted,
+        system, group["t"][:rows], **{name: group[name] for name in ROWS},
+        contacts=StoredContacts(group["contacts"], rows),
+        stats=stats_of(columns, settings["tolerance"]), tolerance=settings["tolerance"],
+        interrupted=interrupted,
     )  # fmt: skip
 
 
@@ -239,7 +257,9 @@ def load(file: str | os.PathLike, system: Any) -> ManySolution:
     """What a run wrote up to its last checkpoint, also while it still runs; rows are read when asked for."""
     path, group = Path(file), _group(file, "r")
     if group.attrs["system"] != system.digest():
-        raise FileError(f"{path} was written by a run of another system: bodies, walls, laws or gravity differ")
+        raise FileError(
+            f"{path} was written by a run of another system: bodies, walls, laws or gravity differ"
+        )
     settings = dict(group.attrs["settings"])
     with np.load(path / "checkpoint.npz") as saved:
         done = {name: int(saved[name]) for name in ("rows", "contacts", "steps")}

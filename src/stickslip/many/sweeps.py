@@ -1,16 +1,19 @@
-"""One contact after the other: a projected Gauss-Seidel sweep, and the certificate of what it found; compiled by numba.
+"""One contact after the other: a projected Gauss-Seidel sweep, and the certificate of what it found;
+compiled by numba.
 
 A contact k of the balls a and b has one point, common to both, the normal n from a to b, and a percussion
 P = P_N n + P_F, which acts on b, and -P on a. Its velocity is
 
     gamma = v_b - v_a - (l_a omega_a + l_b omega_b) x n + chi,
 
-with l the distances of the point from the centres and chi the velocity of a wall (with e_N gamma_N^- n where it counts).
-The blocks on the diagonal of G = W^T M^-1 W are multiples of one, G_N along the normal and G_T across it: balls need no
-tangents. Rolling and pivoting friction add a torque tau on b and -tau on a, against the relative spin omega_b - omega_a.
+with l the distances of the point from the centres and chi the velocity of a wall (with e_N gamma_N^- n where
+it counts). The blocks on the diagonal of G = W^T M^-1 W are multiples of one, G_N along the normal and G_T
+across it: balls need no tangents. Rolling and pivoting friction add a torque tau on b and -tau on a, against
+the relative spin omega_b - omega_a.
 
-The law is  P_N = max(0, P_N - rho_N xi_N),  P_F = prox_C(P_F - rho_T gamma_F)  with the ball C of radius mu P_N, S0 (8),
-(10); prox parameters are 1/G_N and 1/G_T, so that nothing depends on units. A body is a row: v, omega, 1/m, 1/theta.
+The law is  P_N = max(0, P_N - rho_N xi_N),  P_F = prox_C(P_F - rho_T gamma_F)  with the ball C of radius mu
+P_N, S0 (8), (10); prox parameters are 1/G_N and 1/G_T, so that nothing depends on units. A body is a row: v,
+omega, 1/m, 1/theta.
 """
 
 import math
@@ -123,9 +126,11 @@ def moved(contacts, u_free, u, P, tau):
 
 @compiled()
 def certificate(contacts, u, P, tau):
-    """Natural map of the law at (P, u) in velocities: its 2-norm, and its largest entry by contact, both in m/s.
+    """Natural map of the law at (P, u) in velocities: its 2-norm, and its largest entry by contact,
+    both in m/s.
 
-    F = (P - prox(P - rho gamma)) / rho; of a torque times the mean distance from the centres, which makes it m/s.
+    F = (P - prox(P - rho gamma)) / rho; of a torque times the mean distance from the centres, which makes it
+    m/s.
     """
     a, b, normal, la, lb, chi, mu, rho_N, rho_T, mu_roll, mu_pivot, rho_R, turns = contacts
     total, largest = 0.0, 0.0

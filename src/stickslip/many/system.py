@@ -18,7 +18,8 @@ OVERLAP = 1e-8  # of the smallest radius: what a start may overlap by, as elsewh
 class ManyBodies:
     """Balls, or disks in the plane, between walls: ``ManyBodies(Balls(...), box(...), law=ss.Contact(...))``.
 
-    ``law`` holds for all pairs of materials that ``laws`` does not name. ``gravity`` has as many components as positions.
+    ``law`` holds for all pairs of materials that ``laws`` does not name. ``gravity`` has as many components
+    as positions.
     """
 
     def __init__(
@@ -31,7 +32,9 @@ class ManyBodies:
         gravity: Any = None,
     ):
         groups = (bodies,) if isinstance(bodies, Balls | Disks) else tuple(bodies)
-        if not groups or not all(isinstance(g, type(groups[0])) and isinstance(g, Balls | Disks) for g in groups):
+        if not groups or not all(
+            isinstance(g, type(groups[0])) and isinstance(g, Balls | Disks) for g in groups
+        ):
             raise TypeError("ManyBodies(bodies): must be Balls, or Disks, or a list of one of them")
         for wall in walls:
             if not isinstance(wall, Plane | Drum):
@@ -41,7 +44,9 @@ class ManyBodies:
         down = (0.0,) * (self.dim - 1) + (-9.81,)
         if self.dim == 2:
             self._refuse_walls_across()
-        self.gravity = self._spatial(numbers("ManyBodies", "gravity", down if gravity is None else gravity, (self.dim,)))
+        self.gravity = self._spatial(
+            numbers("ManyBodies", "gravity", down if gravity is None else gravity, (self.dim,))
+        )
         names = list(dict.fromkeys([*(g.material for g in groups), *(w.material for w in walls)]))
         self.materials = tuple(names)
         self.laws = table(names, Contact() if law is None else law, laws or {})
@@ -54,7 +59,11 @@ class ManyBodies:
         for wall in self.walls.walls:
             across = wall.direction[2] if isinstance(wall, Plane) else abs(wall.direction[2]) - 1.0
             if abs(across) > 1e-12:
-                what = "normal must lie in the plane of the disks" if isinstance(wall, Plane) else "axis must be (0, 0, 1)"
+                what = (
+                    "normal must lie in the plane of the disks"
+                    if isinstance(wall, Plane)
+                    else "axis must be (0, 0, 1)"
+                )
                 raise ValueError(f"ManyBodies: wall {wall.name!r} bounds disks, so its {what}")
 
     def _all(self, name: str) -> np.ndarray:
@@ -99,7 +108,9 @@ class ManyBodies:
         return State(0, self._spatial(self._all("position")), rotation, rows, ContactList.empty(3 * n + 64))
 
     def gaps(self, x: np.ndarray, margin: float, t: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Pairs (a, b), a < b, closer than the margin, and their gaps; a wall w is the body  number of bodies + w."""
+        """Pairs (a, b), a < b, closer than the margin, and their gaps;
+        a wall w is the body  number of bodies + w.
+        """
         from scipy.spatial import cKDTree
 
         r = self.radius
@@ -127,7 +138,8 @@ class ManyBodies:
         if len(gap) and gap.min() < -OVERLAP * self.radius.min():
             k = int(gap.argmin())
             raise ValueError(
-                f"ManyBodies: body {a[k]} and {self.name_of(int(b[k]))} overlap by {-gap[k]:.3g} m at the start:"
+                f"ManyBodies: body {a[k]} and {self.name_of(int(b[k]))} overlap by {-gap[k]:.3g} m at the "
+                "start:"
                 " move them apart"
             )
 
@@ -139,7 +151,15 @@ class ManyBodies:
     def digest(self) -> str:
         """Of everything that decides a run, walls at some times included."""
         h, state = hashlib.sha256(), self.start()
-        for array in (state.x, state.rows, self.radius, self.material, *self.laws, self.gravity, self.walls.kinds):
+        for array in (
+            state.x,
+            state.rows,
+            self.radius,
+            self.material,
+            *self.laws,
+            self.gravity,
+            self.walls.kinds,
+        ):
             h.update(np.ascontiguousarray(array).tobytes())
         for part in (self.walls.directions, self.walls.sizes, *self.walls.at(0.0), *self.walls.at(0.7310585)):
             h.update(np.ascontiguousarray(part).tobytes())

@@ -58,10 +58,14 @@ class _Wall:
         owner = type(self).__name__
         if self.moved is not None:
             if not callable(self.moved):
-                raise TypeError(f"{owner}(moved={self.moved!r}): moved must be a function of t that gives a displacement")
+                raise TypeError(
+                    f"{owner}(moved={self.moved!r}): moved must be a function of t that gives a displacement"
+                )
             shape = np.shape(self.moved(jnp.zeros(())))
             if shape not in ((2,), (3,)):
-                raise ValueError(f"{owner}(moved): moved(t) must have 3 components (2 in the plane), got shape {shape}")
+                raise ValueError(
+                    f"{owner}(moved): moved(t) must have 3 components (2 in the plane), got shape {shape}"
+                )
         for what in ("material", "name"):
             if not isinstance(getattr(self, what), str):
                 raise TypeError(f"{owner}({what}={getattr(self, what)!r}): {what} must be a name")
@@ -132,14 +136,16 @@ class Drum(_Wall):
 
 
 def box(low: Any, high: Any, material: str = DEFAULT, lid: bool = False) -> tuple[Plane, ...]:
-    """Floor and side walls of a box from one corner to the other, two or three components; with a ``lid``, closed.
+    """Floor and side walls of a box from one corner to the other, two or three components;
+    with a ``lid``, closed.
 
     The last axis points upwards; walls are named "floor", "lid", "-x", "+x", "-y", "+y".
     """
     dim = len(low)
     if dim not in (2, 3) or len(high) != dim:
         raise ValueError(
-            f"box(low, high): corners must have 2 or 3 components each, got {np.shape(low)} and {np.shape(high)}"
+            f"box(low, high): corners must have 2 or 3 components each, got {np.shape(low)} and "
+            f"{np.shape(high)}"
         )
     if not np.all(np.asarray(high, float) > np.asarray(low, float)):
         raise ValueError(f"box(low={low}, high={high}): high must be above low in every component")

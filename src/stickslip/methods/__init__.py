@@ -24,7 +24,9 @@ from .shifted_moreau import shifted_start as shifted_start
 
 
 def by_name(name: str) -> Method:
-    """A method from what a person types: a name of the registry, or a family with a number of stages ("radau4")."""
+    """A method from what a person types: a name of the registry,
+    or a family with a number of stages ("radau4").
+    """
     if name in REGISTRY:
         return REGISTRY[name]()
     family = name.rstrip("0123456789")
@@ -33,7 +35,11 @@ def by_name(name: str) -> Method:
     raise nearest("method", name, REGISTRY)
 
 
-FAMILIES: dict[str, Callable[..., Method]] = {"lobatto": LobattoIIIAB, "radau": RadauIIA, "lobattoc": LobattoIIIC}
+FAMILIES: dict[str, Callable[..., Method]] = {
+    "lobatto": LobattoIIIAB,
+    "radau": RadauIIA,
+    "lobattoc": LobattoIIIC,
+}
 # Names a person types -> how to make the method.
 REGISTRY: dict[str, Callable[..., Method]] = {
     "moreau": MoreauMidpoint,

@@ -101,7 +101,9 @@ def same_state(a: Any, b: Any) -> Bool[Array, ""]:
 
 
 class Method(eqx.Module):
-    """A one-step scheme. ``order`` is measured on persistent contact, ``level`` says where contact is enforced."""
+    """A one-step scheme. ``order`` is measured on persistent contact,
+    ``level`` says where contact is enforced.
+    """
 
     if TYPE_CHECKING:  # class facts, or properties where they depend on options
         order: ClassVar[Any]
@@ -109,7 +111,8 @@ class Method(eqx.Module):
         reference: ClassVar[str]
         n_solves: ClassVar[Any]
     separates: ClassVar[bool] = False  # whether the scheme tells forces and impulses apart
-    remembers: ClassVar[Any] = False  # whether a step uses more of the last one than its end: restarts when dt changes
+    # whether a step uses more of the last one than its end: restarts when dt changes
+    remembers: ClassVar[Any] = False
     explicit_forces: ClassVar[Any] = False  # whether smooth forces limit dt by how fast they change
     needs_stepsize: ClassVar[Any] = None  # why it cannot do with steps of one size, if so
     solver: eqx.AbstractVar[Solver]
@@ -119,7 +122,8 @@ class Method(eqx.Module):
         solver = vars(self).get("solver")
         if solver is not None and not isinstance(solver, Solver):
             raise TypeError(
-                f"{type(self).__name__}(solver={solver!r}): solver must be an instance such as ss.SemismoothNewton()"
+                f"{type(self).__name__}(solver={solver!r}): solver must be an instance such as "
+                "ss.SemismoothNewton()"
             )
 
     @abc.abstractmethod
@@ -130,10 +134,14 @@ class Method(eqx.Module):
     def step(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any) -> Step: ...
 
     def resume(self, dynamics: Dynamics, t, q: Array, u: Array, dt, memory: Any) -> Any:
-        """The memory where another step size, or a state that no step ended in, goes on from here: a new start."""
+        """The memory where another step size, or a state that no step ended in,
+        goes on from here: a new start.
+        """
         return self.init(dynamics, t, q, u, dt)
 
-    def attempt(self, dynamics: Dynamics, t, t1, dt, q, u, memory: Any, sigma: Any, tolerances: Tolerances) -> Attempt:
+    def attempt(
+        self, dynamics: Dynamics, t, t1, dt, q, u, memory: Any, sigma: Any, tolerances: Tolerances
+    ) -> Attempt:
         """A step for `ss.SwitchingPoints`, after a step with state sigma."""
         out = self.step(dynamics, t, t1, dt, q, u, memory)
         same, order = same_state(out.state, sigma), self.order
@@ -174,8 +182,12 @@ def _spans(dynamics: Dynamics, dt) -> Float[Array, " n_y"]:
     return dynamics.rows.spread(jnp.full(len(dynamics.rows.gaps), dt), 1.0)
 
 
-def percussion_slack(dynamics: Dynamics, G: Array, dt, stages: Solve, impact: Solve | None) -> Float[Array, " n_y"]:
-    """By how much percussions may be off, for what the solvers were asked: on position level, and in an impact."""
+def percussion_slack(
+    dynamics: Dynamics, G: Array, dt, stages: Solve, impact: Solve | None
+) -> Float[Array, " n_y"]:
+    """By how much percussions may be off, for what the solvers were asked:
+    on position level, and in an impact.
+    """
     G, dt = held((G, dt))
     allowed = dynamics.rows.worst(stages.tolerance) / _spans(dynamics, dt)
     if impact is not None:
@@ -196,8 +208,8 @@ def impact_problem(
 ) -> VelocityProblem:
     """The impact law of a whole step, in normal and tangential direction: xi in N_C(-(before + y)).
 
-    S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus. ``law`` may put another
-    friction law in the place of the printed one; ``speed``: of the rows at the start of the step.
+    S0 (43), S3 (4.114), (5.60), (5.63):  u = u_free + L y,  xi = W^T u + chi + e gamma_minus. ``law`` may put
+    another friction law in the place of the printed one; ``speed``: of the rows at the start of the step.
     """
     laws, layout = dynamics.laws, StageLayout(dynamics.rows)
     may_stick = jnp.ones(laws.set.count, dtype=bool)

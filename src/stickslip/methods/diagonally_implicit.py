@@ -1,17 +1,19 @@
 """Diagonally implicit members of the projected family (S3 Fig. 4.8), solved stage by stage.
 
-Stage i knows the stages before it:  DPi_i = sum_{j<i} a_ij dPi_j + a_ii dPi_i,  and likewise Q_i and U_i; the laws of
-stage i and the projection are those of `projected.py`.
+Stage i knows the stages before it:  DPi_i = sum_{j<i} a_ij dPi_j + a_ii dPi_i,  and likewise Q_i and U_i; the
+laws of stage i and the projection are those of `projected.py`.
 
-Methods with an explicit first stage (TR-BDF2, TRX2, TR-theta) take dPi_1 from the last stage of the step before
-(footnote 5 of S3: the projection does not touch it). After an impact or a change of contact that value belongs to another
-motion and would ring for ever: there it is replaced by dt times the force on acceleration level.
+Methods with an explicit first stage (TR-BDF2, TRX2, TR-theta) take dPi_1 from the last stage of the step
+before (footnote 5 of S3: the projection does not touch it). After an impact or a change of contact that value
+belongs to another motion and would ring for ever: there it is replaced by dt times the force on acceleration
+level.
 
-The TR methods have embedded weights of order 3: with `ss.SwitchingPoints` their difference decides the step size.
+The TR methods have embedded weights of order 3: with `ss.SwitchingPoints` their difference decides the step
+size.
 
 Measured on constraints: SDIRK2 and SDIRK3 order 1 (they look better on coarse grids), the TR methods order 2.
-R. Alexander, SIAM J. Numer. Anal. 14 (1977), doi:10.1137/0714068; M. E. Hosea, L. F. Shampine, Appl. Numer. Math. 20
-(1996), doi:10.1016/0168-9274(95)00115-8; J. Breuling, thesis (S3), section 4.4.
+R. Alexander, SIAM J. Numer. Anal. 14 (1977), doi:10.1137/0714068; M. E. Hosea, L. F. Shampine, Appl. Numer.
+Math. 20 (1996), doi:10.1016/0168-9274(95)00115-8; J. Breuling, thesis (S3), section 4.4.
 """
 
 from typing import Any, NamedTuple
@@ -39,11 +41,15 @@ from .spatial_friction import (
 from .stages import MotionInverse, Stages, each, stage_inclusions
 
 ALEXANDER = "R. Alexander, SINUM 14 (1977), doi:10.1137/0714068; Breuling, thesis, section 4.4 (S3)"
-HOSEA = "Hosea, Shampine, Appl. Numer. Math. 20 (1996), doi:10.1016/0168-9274(95)00115-8; Breuling, thesis (S3)"
+HOSEA = (
+    "Hosea, Shampine, Appl. Numer. Math. 20 (1996), doi:10.1016/0168-9274(95)00115-8; Breuling, thesis (S3)"
+)
 
 
 class Carried(NamedTuple):
-    """What an explicit first stage needs: the force of the last stage, and the contact state it belongs to."""
+    """What an explicit first stage needs: the force of the last stage,
+    and the contact state it belongs to.
+    """
 
     memory: Memory
     force: Array
@@ -125,8 +131,8 @@ class StageByStage(PositionLevel):
             inclusions = stage_inclusions(dynamics, memory.scales, dt, levers, (c[i] * dt)[None], offset)
             inclusions = StagewiseInclusions.of(inclusions, modes, one / a, dt)
             stage = Stages(
-                inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one, one / a,
-                motion, (0,),
+                inclusions, dynamics, (t + c[i] * dt)[None], dt, q_base[None], u_base[None], a * one, a * one,
+                one / a, motion, (0,),
             )  # fmt: skip
             y = a * jnp.where(i > first, dPi[i - 1], dt * carried.force)
             Q = q_base + a * dt * dynamics.q_dot(t, q_base, u_base)
@@ -156,8 +162,11 @@ class StageByStage(PositionLevel):
             force, result = jax.lax.cond(
                 kept, lambda: (force, result), lambda: self._fresh_force(dynamics, t1, q1, u1, active, P, dt)
             )
-            # The explicit stage counts as a solve of no iterations; it failed if its force could not be found.
-            solves.insert(0, jax.tree.map(jnp.zeros_like, last)._replace(result=first_failure(carried.result, result)))
+            # The explicit stage counts as a solve of no iterations; it failed if its force could not be
+            # found.
+            solves.insert(
+                0, jax.tree.map(jnp.zeros_like, last)._replace(result=first_failure(carried.result, result))
+            )
         carried = Carried(memory, force, active.normal, active.stick, friction, RESULTS.successful)
         error = None
         if tableau.embedded is not None:  # b_hat of Table 4.4: what a formula of order 3 would have added
@@ -178,24 +187,35 @@ class StageByStage(PositionLevel):
         W, _ = dynamics.force_directions(t, q)
         impulse = dt * (dynamics.h(t, q, u) + W @ carried.force)
         moved = dynamics.solve_M(t, q, impulse[:, None])[:, 0]
-        return dQ.at[0].set(dt * dynamics.q_dot(t, q, u)), dU.at[0].set(moved), dPi.at[0].set(dt * carried.force)
+        return (
+            dQ.at[0].set(dt * dynamics.q_dot(t, q, u)),
+            dU.at[0].set(moved),
+            dPi.at[0].set(dt * carried.force),
+        )
 
     def _same_contact(self, dynamics, carried: Carried, active, friction, memory: Memory) -> Array:
-        """Whether the step neither opened, closed nor hit a contact, nor changed between stick, slip and slip back."""
+        """Whether the step neither opened, closed nor hit a contact,
+        nor changed between stick, slip and slip back.
+        """
         same = jnp.all(active.normal == carried.normal) & jnp.all(active.stick == carried.stick)
         at_rest = carried.memory.contacts.resting & memory.contacts.resting
-        quiet = at_rest | ~active.normal if self.projected else True  # without projection rates are never exactly zero
+        # without projection rates are never exactly zero
+        quiet = at_rest | ~active.normal if self.projected else True
         turned = dynamics.laws.set.dot(friction, carried.friction) < 0.0
         return same & jnp.all(quiet) & ~jnp.any(turned)
 
     def _fresh_force(self, dynamics, t, q, u, active, P, dt) -> tuple[Array, Any]:
         closed, may_stick = contact_state(dynamics, t, q, u, P, dt)
-        out = acceleration_level(dynamics, t, q, u, closed if self.projected else active.normal, may_stick, self.solver)
+        out = acceleration_level(
+            dynamics, t, q, u, closed if self.projected else active.normal, may_stick, self.solver
+        )
         return out.y, out.result
 
 
 class SDIRK2(StageByStage):
-    """Alexander's two-stage method, stage by stage: order 2 for smooth forces, 1 with constraints or contact."""
+    """Alexander's two-stage method, stage by stage: order 2 for smooth forces,
+    1 with constraints or contact.
+    """
 
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)
@@ -210,7 +230,9 @@ class SDIRK2(StageByStage):
 
 
 class SDIRK3(StageByStage):
-    """Alexander's three-stage method, stage by stage: order 3 for smooth forces, 1 with constraints or contact."""
+    """Alexander's three-stage method, stage by stage: order 3 for smooth forces,
+    1 with constraints or contact.
+    """
 
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)
@@ -225,7 +247,9 @@ class SDIRK3(StageByStage):
 
 
 class TRBDF2(StageByStage):
-    """Trapezoidal rule and BDF2 in one step: order 2, stiffly accurate, high frequencies are damped at once."""
+    """Trapezoidal rule and BDF2 in one step: order 2, stiffly accurate,
+    high frequencies are damped at once.
+    """
 
     projected: bool = eqx.field(default=True, static=True)
     friction: Friction = eqx.field(default="stagewise", static=True)

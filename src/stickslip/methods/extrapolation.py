@@ -1,19 +1,21 @@
 """Extrapolation of a first-order method over a step in which no law changes its state.
 
-    T_i,1 = the step in n_i substeps of the base method,    n_i = 1, 3, 5, ...                                (section 8.2)
-    T_i,j+1 = T_i,j + (T_i,j - T_i-1,j) / (n_i / n_i-j - 1)                                                   (42)
+    T_i,1 = the step in n_i substeps of the base method,    n_i = 1, 3, 5, ...                   (section 8.2)
+    T_i,j+1 = T_i,j + (T_i,j - T_i-1,j) / (n_i / n_i-j - 1)                                      (42)
 
-T_i,i has order i. It replaces T_i-1,i-1 until |T_i,i - T_i-1,i-1| <= atol + rtol |T_i,i|, or until the order is reached, or
-until substeps would be shorter than dt_min. A substep whose discrete state sigma is not that of the step before holds a
-switching point: there is nothing to extrapolate, and the step counts only as one step of the base method.
+T_i,i has order i. It replaces T_i-1,i-1 until |T_i,i - T_i-1,i-1| <= atol + rtol |T_i,i|, or until the order
+is reached, or until substeps would be shorter than dt_min. A substep whose discrete state sigma is not that
+of the step before holds a switching point: there is nothing to extrapolate, and the step counts only as one
+step of the base method.
 
-Odd numbers of substeps, because the impact law is a map and not a flow: an enduring contact with restitution takes
-gamma to (-e)^n gamma in n substeps, and extrapolating alternating signs gains energy (section 8.1; ``substeps="all"`` shows
-it). The other cure is a restitution e^(dt/dt_min), which only impacts feel (``enduring="modified"``, section 8.2).
+Odd numbers of substeps, because the impact law is a map and not a flow: an enduring contact with restitution
+takes gamma to (-e)^n gamma in n substeps, and extrapolating alternating signs gains energy (section 8.1;
+``substeps="all"`` shows it). The other cure is a restitution e^(dt/dt_min), which only impacts feel
+(``enduring="modified"``, section 8.2).
 
-Percussions are those of the finest substeps, not extrapolated. Measured: order i in q and u between switching points.
-C. Studer, R. I. Leine, Ch. Glocker, Step size adjustment and extrapolation for time-stepping schemes in non-smooth dynamics,
-Int. J. Numer. Meth. Engng 76 (2008), doi:10.1002/nme.2383 (S4).
+Percussions are those of the finest substeps, not extrapolated. Measured: order i in q and u between switching
+points. C. Studer, R. I. Leine, Ch. Glocker, Step size adjustment and extrapolation for time-stepping schemes
+in non-smooth dynamics, Int. J. Numer. Meth. Engng 76 (2008), doi:10.1002/nme.2383 (S4).
 """
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -64,10 +66,12 @@ class _Tableau(NamedTuple):
 
 
 class Extrapolation(Method):
-    """S4's extrapolation over a ``base`` of order 1: of that ``order`` between switching points, one base step across them.
+    """S4's extrapolation over a ``base`` of order 1: of that ``order`` between switching points,
+    one base step across them.
 
-    Made for ``stepsize=SwitchingPoints(...)``, which may choose a lower order (not if ``fixed_order``). ``substeps``: "odd"
-    or "all" numbers of them; ``enduring="modified"`` has restitution e^(dt/dt_min) in place of Newton's e.
+    Made for ``stepsize=SwitchingPoints(...)``, which may choose a lower order (not if ``fixed_order``).
+    ``substeps``: "odd" or "all" numbers of them; ``enduring="modified"`` has restitution e^(dt/dt_min) in
+    place of Newton's e.
     """
 
     order: int = eqx.field(default=4, static=True)  # type: ignore[misc]
@@ -85,9 +89,13 @@ class Extrapolation(Method):
 
     def __check_init__(self):
         if not isinstance(self.order, int) or not 1 <= self.order <= MAX_ORDER:
-            raise ValueError(f"Extrapolation(order={self.order!r}): order must be an integer, 1 to {MAX_ORDER}")
+            raise ValueError(
+                f"Extrapolation(order={self.order!r}): order must be an integer, 1 to {MAX_ORDER}"
+            )
         if not isinstance(self.base, Method):
-            raise TypeError(f"Extrapolation(base={self.base!r}): base must be a method such as ss.MoreauMidpoint()")
+            raise TypeError(
+                f"Extrapolation(base={self.base!r}): base must be a method such as ss.MoreauMidpoint()"
+            )
         if self.base.order != 1:
             raise ValueError(
                 f"Extrapolation(base={type(self.base).__name__}): the base must have order 1, this one has"
@@ -98,7 +106,9 @@ class Extrapolation(Method):
             ("enduring", self.enduring, ("newton", "modified")),
         ):
             if value not in known:
-                raise ValueError(f"Extrapolation({name}={value!r}): {name} must be {' or '.join(map(repr, known))}")
+                raise ValueError(
+                    f"Extrapolation({name}={value!r}): {name} must be {' or '.join(map(repr, known))}"
+                )
 
     @property
     def level(self):
@@ -132,7 +142,9 @@ class Extrapolation(Method):
         return self._attempt(dynamics, t, t1, dt, q, u, memory, None).step
 
     def attempt(self, dynamics, t, t1, dt, q, u, memory, sigma, tolerances):
-        return self._attempt(dynamics, t, t1, dt, q, u, Memory(memory.base, sigma, jnp.asarray(True)), tolerances)
+        return self._attempt(
+            dynamics, t, t1, dt, q, u, Memory(memory.base, sigma, jnp.asarray(True)), tolerances
+        )
 
     def _attempt(self, dynamics, t, t1, dt, q, u, memory: Memory, tolerances: Tolerances | None) -> Attempt:
         numbers, base = jnp.asarray(self.numbers), self.base
@@ -169,15 +181,16 @@ class Extrapolation(Method):
             return _Tableau(
                 jnp.where(complete, s.i + 1, s.i), jnp.where(complete, 0, s.j + 1), pick(complete, begin, at),
                 jnp.where(complete, 0.0, P), jnp.where(complete, T, s.T), first,
-                jnp.where(complete, T[-1], s.best), jnp.where(complete, P, s.P_best), s.work + out.spent, result,
-                same, small, done, printed,
+                jnp.where(complete, T[-1], s.best), jnp.where(complete, P, s.P_best), s.work + out.spent,
+                result, same, small, done, printed,
             )  # fmt: skip
 
         shapes = jax.eval_shape(lambda: base.step(dynamics, t, t1, dt, q, u, memory.base))
         y = jnp.concatenate([q, u])
         yes = jnp.asarray(True)
         start = _Tableau(
-            jnp.asarray(0), jnp.asarray(0), begin, begin.P, jnp.zeros((self.order, y.shape[0])), blank(shapes), y, begin.P,
+            jnp.asarray(0), jnp.asarray(0), begin, begin.P, jnp.zeros((self.order, y.shape[0])),
+            blank(shapes), y, begin.P,
             Work.none(base.n_solves), RESULTS.successful, yes, yes, ~yes, blank(shapes.printed),
         )  # fmt: skip
 
@@ -192,7 +205,9 @@ class Extrapolation(Method):
         P = jnp.where(end.same, end.P_best, end.first.P)
         after = base.resume(dynamics, t1, q1, u1, dt, end.first.memory)
         solves = tuple(s._replace(result=end.result) for s in end.first.solves)
-        step = Step(q1, u1, P, Memory(after, end.first.state, yes), solves, printed=end.printed, work=end.work)
+        step = Step(
+            q1, u1, P, Memory(after, end.first.state, yes), solves, printed=end.printed, work=end.work
+        )
         return Attempt(step, end.same, end.accurate, jnp.where(end.same, end.i, 1))
 
     def _next_line(self, i: Array, T: Array, y: Array) -> Array:
@@ -213,4 +228,6 @@ class Extrapolation(Method):
             return dynamics
         exponent = jnp.maximum(1.0, h / tolerances.dt_min)
         laws = dynamics.laws
-        return eqx.tree_at(lambda d: (d.laws.e_N, d.laws.e_F), dynamics, (laws.e_N**exponent, laws.e_F**exponent))
+        return eqx.tree_at(
+            lambda d: (d.laws.e_N, d.laws.e_F), dynamics, (laws.e_N**exponent, laws.e_F**exponent)
+        )

@@ -1,29 +1,34 @@
-"""Nonsmooth generalized-alpha: contact on position, velocity and acceleration level, with forces of the order of the motion.
+"""Nonsmooth generalized-alpha: contact on position, velocity and acceleration level,
+with forces of the order of the motion.
 
-    M a = h + W la,    M U = W La,    M Q = W_K ka_K + dt/2 W_R La_R       at t_n+1; K in {g, N}, R in {gamma, F}    (127)
-    alpha_m ab_n + (1 - alpha_m) ab_n+1 = alpha_f a_n + (1 - alpha_f) a_n+1,  and so for the forces lab    (71), (96), (114)
-    u_n+1 = u_n + dt ((1 - gamma) ab_n + gamma ab_n+1) + U                                                           (73)
-    q_n+1 = q_n + dt q_dot + dt^2/2 q_ddot(t_n, q_n, u_n, (1 - 2 beta) ab_n + 2 beta ab_n+1) + B_n Q                 (125)
-    g = g_dot = g_ddot = 0,  gamma = gamma_dot = 0                                                                 (84), (85)
-    g_N in N(-kah_N),           kah = ka + dt^2/2 ((1 - 2 beta) lab_n + 2 beta lab_n+1)                          (101), (102)
-    xi_N in N(-P_N) if g_N closes,      P = La + dt ((1 - gamma) lab_n + gamma lab_n+1)                     (94), (95), (113)
-    g_N_ddot in N(-la_N) if xi_N closes                                                                              (87)
-    xi_F in N_C(P_N)(-P_F)                                                                                          (112)
-    gamma_F_dot in N_C(la_N)(-la_F) if it sticks,  la_F opposed to gamma_F if it slips                         (117), (120)
+    M a = h + W la,  M U = W La,
+    M Q = W_K ka_K + dt/2 W_R La_R  at t_n+1; K in {g, N}, R in {gamma, F}                           (127)
+    alpha_m ab_n + (1 - alpha_m) ab_n+1 = alpha_f a_n + (1 - alpha_f) a_n+1                           (71)
+    and so for the forces lab                                                                  (96), (114)
+    u_n+1 = u_n + dt ((1 - gamma) ab_n + gamma ab_n+1) + U                                            (73)
+    q_n+1 = q_n + dt q_dot + dt^2/2 q_ddot(t_n, q_n, u_n, (1 - 2 beta) ab_n + 2 beta ab_n+1) + B_n Q  (125)
+    g = g_dot = g_ddot = 0,  gamma = gamma_dot = 0                                              (84), (85)
+    g_N in N(-kah_N),         kah = ka + dt^2/2 ((1 - 2 beta) lab_n + 2 beta lab_n+1)         (101), (102)
+    xi_N in N(-P_N) if g_N closes,  P = La + dt ((1 - gamma) lab_n + gamma lab_n+1)      (94), (95), (113)
+    g_N_ddot in N(-la_N) if xi_N closes                                                               (87)
+    xi_F in N_C(P_N)(-P_F)                                                                           (112)
+    gamma_F_dot in N_C(la_N)(-la_F) if it sticks,  la_F opposed to gamma_F if it slips        (117), (120)
 
-with (72) for the coefficients. The unknowns are kah, P and la instead of ka, La and la: `generalized_alpha_laws` solves for
-them. xi takes the velocity at the start of the step, as everywhere in this library, where the paper takes u_n at q_n+1.
+with (72) for the coefficients. The unknowns are kah, P and la instead of ka, La and la:
+`generalized_alpha_laws` solves for them. xi takes the velocity at the start of the step, as everywhere in
+this library, where the paper takes u_n at q_n+1.
 
-The auxiliary ab is the acceleration at t_n + (alpha_m - alpha_f) dt. The first one is taken there (the paper's footnote to
-section 9): with ab_0 = a_0 the forces oscillate at first.
+The auxiliary ab is the acceleration at t_n + (alpha_m - alpha_f) dt. The first one is taken there (the
+paper's footnote to section 9): with ab_0 = a_0 the forces oscillate at first.
 
-(112) ties P_F to the direction at the end, which is first order where slip turns. A contact that slips without an impact has
-instead La_F = -mu La_N gamma_F/|gamma_F| (`spatial_friction`); (112) with friction="printed".
+(112) ties P_F to the direction at the end, which is first order where slip turns. A contact that slips
+without an impact has instead La_F = -mu La_N gamma_F/|gamma_F| (`spatial_friction`); (112) with
+friction="printed".
 
 Measured: order 2 in q, u and la on persistent contact and on bilateral constraints.
 
-G. Capobianco, J. Harsch, S. R. Eugster, R. I. Leine, A nonsmooth generalized-alpha method for mechanical systems with
-frictional contact, Int. J. Numer. Methods Eng. 122 (2021), doi:10.1002/nme.6801 (S2).
+G. Capobianco, J. Harsch, S. R. Eugster, R. I. Leine, A nonsmooth generalized-alpha method for mechanical
+systems with frictional contact, Int. J. Numer. Methods Eng. 122 (2021), doi:10.1002/nme.6801 (S2).
 """
 
 import dataclasses
@@ -105,7 +110,9 @@ class GeneralizedAlpha(PositionLevel):
         s = (alpha_m - alpha_f) * dt  # where the auxiliary variables live
 
         def look(state, _):
-            """Accelerations of a state, and that to which they lead in s: one solve in the program, not two."""
+            """Accelerations of a state, and that to which they lead in s:
+            one solve in the program, not two.
+            """
             t, q, u = state
             out = acceleration_level(dynamics, t, q, u, closed, may_stick)
             q_dot = dynamics.q_dot(t, q, u)
@@ -118,8 +125,8 @@ class GeneralizedAlpha(PositionLevel):
         at, k, *_ = Situation.of(dynamics, t, q, u)
         scales = at.scales(jnp.abs(u) + dt * jnp.abs(k))
         return Memory(
-            now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), scales, at.velocities(u),
-            jnp.asarray(dt), now.result, Contacts.of(closed, may_stick),
+            now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), scales,
+            at.velocities(u), jnp.asarray(dt), now.result, Contacts.of(closed, may_stick),
         )  # fmt: skip
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
@@ -129,7 +136,9 @@ class GeneralizedAlpha(PositionLevel):
         laws = dynamics.laws
 
         def auxiliary(x, x_bar):
-            """x_bar_n for this dt (it belongs to t_n + (alpha_m - alpha_f) dt), and x_bar_n+1 without its share of x_n+1."""
+            """x_bar_n for this dt (it belongs to t_n + (alpha_m - alpha_f) dt),
+            and x_bar_n+1 without its share of x_n+1.
+            """
             x_bar = x + dt / memory.dt * (x_bar - x)
             return x_bar, (alpha_f * x - alpha_m * x_bar) / (1.0 - alpha_m)
 
@@ -169,7 +178,9 @@ class GeneralizedAlpha(PositionLevel):
                 cancelled += jnp.abs(linear.k_q) @ jnp.abs(q_guess)
             problem = dataclasses.replace(problem, linear=linear, cancelled=cancelled)
         # An open contact has no percussion at all: what is left of its auxiliary force is made up for.
-        kah, P = (jnp.where(memory.la == 0.0, 0.0, b + c * memory.la) for b, c in ((before_q, c_q), (before_u, c_u)))
+        kah, P = (
+            jnp.where(memory.la == 0.0, 0.0, b + c * memory.la) for b, c in ((before_q, c_q), (before_u, c_u))
+        )
         y = jnp.concatenate([kah[dynamics.rows.gaps], P, memory.la])
         out = self.solver.solve(problem, jnp.concatenate([q_guess, u_guess, memory.a]), y, 0)
         q1, u1, a1 = problem.split_motion(out.x)
@@ -180,7 +191,9 @@ class GeneralizedAlpha(PositionLevel):
         out = out._replace(rows=layout.worst(out.rows), tolerance=out.tolerance[velocity])
         by_level = out.active.normal.reshape(3, laws.n_N)
         active = ActiveSet(by_level[2], out.active.stick.reshape(2, laws.set.count)[0])
-        contacts = contacts_after(dynamics, modes, memory, active, end, u1, P, out.tolerance, sticks=self.sticks)
+        contacts = contacts_after(
+            dynamics, modes, memory, active, end, u1, P, out.tolerance, sticks=self.sticks
+        )
         after = Memory(
             a1,
             share * a1 + a_rest,
@@ -192,7 +205,9 @@ class GeneralizedAlpha(PositionLevel):
             RESULTS.successful,
             contacts,
         )
-        out = out._replace(result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result))
+        out = out._replace(
+            result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result)
+        )
         step = Step(q1, u1, P, after, (out,), Separated(la, P - before_u - c_u * la))
         slip = dynamics.split(gamma_end)[3]
         pushes = dynamics.split(jnp.stack([P, dt * la])).N

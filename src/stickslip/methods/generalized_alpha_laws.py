@@ -1,8 +1,8 @@
 """Laws on position, velocity and acceleration level as one problem: the step of the generalized-alpha method.
 
-The unknowns are kah, P and la: kah moves q, P moves u and la moves a, each alone (equations in `generalized_alpha`).
-The sets of (130)-(141) are nested: a contact has an acceleration level only if it is closed on velocity level, and that
-only if it is closed on position level. Numbers are S2's.
+The unknowns are kah, P and la: kah moves q, P moves u and la moves a, each alone (equations in
+`generalized_alpha`). The sets of (130)-(141) are nested: a contact has an acceleration level only if it is
+closed on velocity level, and that only if it is closed on position level. Numbers are S2's.
 """
 
 import dataclasses
@@ -34,11 +34,14 @@ def on_all_levels(laws: StackedLaws) -> StackedLaws:
 class Levels(Inclusions):
     """(128)-(142): laws on three levels with nested active sets."""
 
-    rebound: Array = eqx.field(default_factory=lambda: jnp.zeros(0))  # e_F gamma_F at the start: xi_F - rebound = gamma_F
-    # Balls that slip without an impact: P = before + c_u la + La, where la_F and La_F act along the slip at the end. So does
-    # P - before, which is better to solve for: a level then knows nothing of the levels above it.
+    # e_F gamma_F at the start: xi_F - rebound = gamma_F
+    rebound: Array = eqx.field(default_factory=lambda: jnp.zeros(0))
+    # Balls that slip without an impact: P = before + c_u la + La, where la_F and La_F act along the slip at
+    # the end. So does P - before, which is better to solve for: a level then knows nothing of the levels
+    # above it.
     slip: Array = eqx.field(default_factory=lambda: jnp.zeros(0, dtype=bool))
-    before: tuple[Array, Array] = eqx.field(default_factory=lambda: (jnp.zeros(0), jnp.zeros(0)))  # of N, of F
+    # of N, of F
+    before: tuple[Array, Array] = eqx.field(default_factory=lambda: (jnp.zeros(0), jnp.zeros(0)))
     c_u: Any = 0.0
 
     def _nested(self, psi_N, mu_N) -> tuple[Array, Array, Array]:
@@ -47,7 +50,9 @@ class Levels(Inclusions):
         return g, g & xi, g & xi & g_ddot
 
     def _directions(self, stick, psi_F, mu_F) -> Array:
-        """What slip is opposed to: xi_F, gamma_F_dot where velocity sticks, gamma_F where it slips; (138), (142)."""
+        """What slip is opposed to: xi_F, gamma_F_dot where velocity sticks, gamma_F where it slips;
+        (138), (142).
+        """
         half = psi_F.shape[0] // 2
         a_F = self.laws.set.expand(self.in_use.F) * psi_F - mu_F
         sticks = self.laws.set.expand(stick)[:half]
@@ -90,7 +95,9 @@ class Levels(Inclusions):
         _, P_N, _ = jnp.split(mu_N, 3)
         P_F, _ = jnp.split(mu_F, 2)
         half, set_, none = P_F.shape[0], self.laws.set, jnp.zeros_like(P_N)
-        radius = set_.expand(self.laws.radii(jnp.concatenate([none, P_N - self.before[0], none]), self.c_u))[:half]
+        radius = set_.expand(self.laws.radii(jnp.concatenate([none, P_N - self.before[0], none]), self.c_u))[
+            :half
+        ]
         along = set_.direction(jnp.concatenate([psi_F[:half] - self.rebound, psi_F[half:]]))[:half]
         return jnp.concatenate([P_F - self.before[1] + radius * along, jnp.zeros(half)])
 
@@ -114,7 +121,9 @@ class Levels(Inclusions):
 
 
 class ScaledFactors(NamedTuple):
-    """Factors of all levels as one system, with rows in units of length (dt for velocities, dt^2 for accelerations)."""
+    """Factors of all levels as one system, with rows in units of length (dt for velocities,
+    dt^2 for accelerations).
+    """
 
     scaled: Eliminated
     scale: Array
@@ -246,13 +255,17 @@ class Motion(Problem):
         return self._through_forces(self._B_times(X_q), X_u, X_a)
 
     def factor(self, at, X, null_pivot, anchor=None, *, exact=False):
-        """Level by level, W^T M^-1 W three times over: positions move velocities, both move accelerations, not the reverse.
+        """Level by level, W^T M^-1 W three times over: positions move velocities,
+        both move accelerations, not the reverse.
 
-        Stiff forces tie the levels together, and so do hard cases (those with an anchor): then they are one system.
+        Stiff forces tie the levels together, and so do hard cases (those with an anchor): then they are one
+        system.
         """
         if exact or not self._by_level(anchor):
             scale, S = self._scale(), self.in_units(self.schur_complement(at, X, anchor))
-            return ScaledFactors(eliminate(S, self.inclusions.coupled(at.active), null_pivot, self._redundant), scale)
+            return ScaledFactors(
+                eliminate(S, self.inclusions.coupled(at.active), null_pivot, self._redundant), scale
+            )
         W, L = at.aux
         G, sizes = matmul(W.T, L), self._level_sizes
         rigid = self.dynamics.rows.gaps
@@ -280,7 +293,10 @@ class Motion(Problem):
 
     @property
     def _redundant(self) -> bool:
-        """Whether contacts may share a load. Forces stay from step to step, so would self-stress; the smallest have none."""
+        """Whether contacts may share a load.
+
+        Forces stay from step to step, so would self-stress; the smallest have none.
+        """
         return self.dynamics.n_y > self.dynamics.nu
 
     @property

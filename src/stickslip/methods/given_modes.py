@@ -1,15 +1,15 @@
 """A step of a Runge-Kutta method with given contact modes: smooth, and of full order up to the next event.
 
-Between two events every contact is open or closed and every ball of friction sticks or slips, and the motion is that of
-a differential-algebraic equation: stages as in S3 (4.61), (4.64) with
+Between two events every contact is open or closed and every ball of friction sticks or slips, and the motion
+is that of a differential-algebraic equation: stages as in S3 (4.61), (4.64) with
 
     closed   g_N(tau_i, Q_i) = 0         open   dPi_N,i = 0, and the gap may become negative in a trial
     stick    gamma_F(tau_i, Q_i, U_i) = 0
     slip     dPi_F,i = -r(dPi_N,i) d,    d = gamma_F,i/|gamma_F,i|, or frozen
 
-and then the projection (4.103) of the velocities, slipping balls along d. Balls of one dimension slip with a frozen sign,
-so that their equations go on smoothly through zero slip. Partitioned methods have (5.27) and Jay's conditions in the place
-of these, and what remains of the last stage, dPi_s, comes with the projection.
+and then the projection (4.103) of the velocities, slipping balls along d. Balls of one dimension slip with a
+frozen sign, so that their equations go on smoothly through zero slip. Partitioned methods have (5.27) and
+Jay's conditions in the place of these, and what remains of the last stage, dPi_s, comes with the projection.
 """
 
 import functools
@@ -68,13 +68,16 @@ class GivenInclusions(StagewiseInclusions):
     @classmethod
     def of_stages(cls, printed: Inclusions, modes: GivenModes, measure: Array, dt: Any) -> "GivenInclusions":
         return cls(
-            printed.laws, printed.layout, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
+            printed.laws, printed.layout, printed.closed, printed.may_stick, printed.rho, printed.duration,
+            printed.offset,
             printed.scales, True, None, Modes(~modes.stick, modes.stick), measure, dt, None, False, modes,
         )  # fmt: skip
 
     def active_set(self, psi, mu):
         lead = self.layout.lead
-        return ActiveSet(*(jnp.broadcast_to(a, (*lead, *a.shape)) for a in (self.along.closed, self.along.stick)))
+        return ActiveSet(
+            *(jnp.broadcast_to(a, (*lead, *a.shape)) for a in (self.along.closed, self.along.stick))
+        )
 
     def residual(self, active, psi, mu):
         """As above; a ball on an open contact has no friction, stage by stage and exactly."""
@@ -84,9 +87,11 @@ class GivenInclusions(StagewiseInclusions):
         return self.layout.join(b, N, jnp.where(self.laws.set.expand(self._bearing(active)), F, y_F))
 
     def _guided(self, F: Array, slip: Array) -> Array:
-        """Where slip begins: its whole reservoir along the given direction, no slip across it. That is linear, and a guess.
+        """Where slip begins: its whole reservoir along the given direction,
+        no slip across it. That is linear, and a guess.
 
-        There gamma_F = 0, and where forces are continuous so is its rate: slip grows along d, across which friction turns.
+        There gamma_F = 0, and where forces are continuous so is its rate: slip grows along d, across which
+        friction turns.
         """
         set_, d = self.laws.set, self.along.direction
         if set_.largest_dimension <= 1:  # slips with a frozen sign
@@ -118,8 +123,12 @@ class Affine(NamedTuple):
     size: Float[Array, " n_y"]  # what y moves at its own row
 
     @classmethod
-    def of(cls, dynamics: Dynamics, at: Directions, c: Array, modes: GivenModes, slip: Array, duration: Any) -> "Affine":
-        """``slip``: gamma_F, where friction has its own direction; ``duration``: over which constant reservoirs act."""
+    def of(
+        cls, dynamics: Dynamics, at: Directions, c: Array, modes: GivenModes, slip: Array, duration: Any
+    ) -> "Affine":
+        """``slip``: gamma_F, where friction has its own direction; ``duration``:
+        over which constant reservoirs act.
+        """
         laws, set_, layout = dynamics.laws, dynamics.laws.set, StageLayout(dynamics.rows)
         acts = laws.of_balls(modes.closed)
         sticks, slides = modes.stick & acts, ~modes.stick & acts
@@ -137,7 +146,9 @@ class Affine(NamedTuple):
         return cls(S, jnp.where(closing, -c, pushed), needed, jnp.where(size > 0.0, size, 1.0))
 
     def solve(self, smallest: bool) -> tuple[Float[Array, " n_y"], Bool[Array, ""]]:
-        """y, and whether it is unique; of redundant rows the smallest one, or any where only the motion counts."""
+        """y, and whether it is unique; of redundant rows the smallest one,
+        or any where only the motion counts.
+        """
         return _solved(self, smallest)
 
 
@@ -160,7 +171,9 @@ def _solved_jvp(smallest, primals, tangents):
 
 
 def _smallest(affine: Affine) -> Array:
-    """The smallest solution of a singular system, in units of what forces move: S^T (S S^T)^-1, regularised and refined."""
+    """The smallest solution of a singular system, in units of what forces move:
+    S^T (S S^T)^-1, regularised and refined.
+    """
     root = jnp.sqrt(affine.size)
     S, b, n = affine.S / (root[:, None] * root), affine.b / root, affine.b.shape[0]
     inverse = solve(matmul(S, S.T) + 1e-10 * jnp.eye(n), jnp.eye(n))
@@ -181,23 +194,35 @@ class Instant(NamedTuple):
 
 
 def instant(
-    dynamics: Dynamics, t, q: Array, u: Array, modes: GivenModes, projects: Any = False, rest: "Rest | None" = None
+    dynamics: Dynamics,
+    t,
+    q: Array,
+    u: Array,
+    modes: GivenModes,
+    projects: Any = False,
+    rest: "Rest | None" = None,
 ) -> Instant:
-    """Accelerations and forces: closed gaps and sticking balls have no acceleration, slipping ones their friction.
+    """Accelerations and forces: closed gaps and sticking balls have no acceleration,
+    slipping ones their friction.
 
-    Where it ``projects``, la is the percussion of (4.103) instead, which takes velocities away: the same equations.
+    Where it ``projects``, la is the percussion of (4.103) instead, which takes velocities away: the same
+    equations.
     """
     at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     k, rates, zeta = force[:, 0], at.velocities(u), dynamics.acceleration_rest(t, q, u)
     slides, left = _left(at, rates, rest)
     (free, duration), slides = pick(projects, ((rates, left), slides), ((at.W.T @ k + zeta, 1.0), rates))
-    la, unique = Affine.of(dynamics, at, free, modes, dynamics.split(slides).F, duration).solve(dynamics.n_y > dynamics.nu)
+    la, unique = Affine.of(dynamics, at, free, modes, dynamics.split(slides).F, duration).solve(
+        dynamics.n_y > dynamics.nu
+    )
     u_dot = k + at.L @ la
     return Instant(dynamics.q_dot(t, q, u), u_dot, la, rates, at.W.T @ u_dot + zeta, at, k, unique)
 
 
 class Rest(NamedTuple):
-    """What a partitioned step leaves to its projection: dPi_s, for this time against the slip of the last stage."""
+    """What a partitioned step leaves to its projection: dPi_s,
+    for this time against the slip of the last stage.
+    """
 
     duration: Array
     sliding: Float[Array, " nu"]
@@ -211,7 +236,10 @@ def _left(at: Directions, rates: Array, rest: Rest | None) -> tuple[Array, Any]:
 def projected(
     dynamics: Dynamics, at: Directions, u: Array, modes: GivenModes, rest: Rest | None = None
 ) -> tuple[Array, Array]:
-    """(4.103): u+ and its percussion. Closed gaps and sticking balls have no velocity, slipping ones are moved along d."""
+    """(4.103): u+ and its percussion.
+
+    Closed gaps and sticking balls have no velocity, slipping ones are moved along d.
+    """
     rates = at.velocities(u)
     slides, duration = _left(at, rates, rest)
     y, _ = Affine.of(dynamics, at, rates, modes, dynamics.split(slides).F, duration).solve(False)
@@ -240,13 +268,20 @@ def trial(
     method: Any, solver: Any, dynamics: Dynamics, t, dt, q: Array, u: Array, modes: GivenModes, now: Instant,
     guided: bool = False,
 ) -> Trial:  # fmt: skip
-    """A step of dt from an instant, up to the projection of its end; ``guided``: where slip begins, from a better guess."""
+    """A step of dt from an instant, up to the projection of its end; ``guided``:
+    where slip begins, from a better guess.
+    """
     starting, modes, known, now = modes.starting, modes.begun, method.coefficients, held(now)
     s, r, D = len(known.c), len(known.constrained), known.D
     A, A_hat, c, share = (jnp.asarray(x) for x in (known.A, known.A_hat, known.c, known.share))
     scales = now.at.scales(jnp.abs(u) + dt * (jnp.abs(now.k) + jnp.abs(now.u_dot)))
     printed = stage_inclusions(
-        dynamics, scales, dt, levers(known.A, known.A_hat, D, known.constrained), share * dt, jnp.zeros(r * dynamics.n_y)
+        dynamics,
+        scales,
+        dt,
+        levers(known.A, known.A_hat, D, known.constrained),
+        share * dt,
+        jnp.zeros(r * dynamics.n_y),
     )
     inclusions = GivenInclusions.of_stages(printed, modes, jnp.asarray(D[:r]), dt)
     base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
@@ -267,7 +302,8 @@ def trial(
     if not known.rest:
         return Trial(q1, U[-1], stages.by_stage(first.y)[-1], Q, U, first, motion, None)
     b = jnp.asarray(known.b)
-    u1, P = u + b @ stages.increments(Q, U, first.y)[1], b @ stages.measures(first.y)  # (5.26d), with dPi_s = 0
+    # (5.26d), with dPi_s = 0
+    u1, P = u + b @ stages.increments(Q, U, first.y)[1], b @ stages.measures(first.y)
     return Trial(q1, u1, P, Q, U, first, None, Rest(known.rest * dt, U[-1]))
 
 

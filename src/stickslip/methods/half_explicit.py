@@ -1,25 +1,29 @@
-"""Nonsmooth half-explicit Runge-Kutta methods: forces explicit, constraints on position level, velocities projected.
+"""Nonsmooth half-explicit Runge-Kutta methods: forces explicit, constraints on position level,
+velocities projected.
 
-Proposed as future work in S3 section 8.2: the half-explicit methods for index 3 (Ostermann), with laws on integrated
-differences and the projection of S3 chapter 4. A is strictly lower triangular, row s + 1 of it is b, Q_1 = q_n, U_1 = u_n:
+Proposed as future work in S3 section 8.2: the half-explicit methods for index 3 (Ostermann), with laws on
+integrated differences and the projection of S3 chapter 4. A is strictly lower triangular, row s + 1 of it is
+b, Q_1 = q_n, U_1 = u_n:
 
     dQ_i = h f(tau_i, Q_i, U_i),  dU_i = h k(tau_i, Q_i, U_i) + l(tau_i, Q_i) dPi_i
-    U_i+1 = u_n + sum_j<=i a_i+1,j dU_j,   Q_i+2 = q_n + sum_j<=i+1 a_i+2,j dQ_j,        i = 1..s-1                     (1)
-    g(tau_i+2, Q_i+2) = 0,  gamma(tau_i+1, Q_i+1, U_i+1) = 0,  DPi_i+1 = sum_j<=i a_i+1,j dPi_j                         (2)
-    g_N(tau_i+2, Q_i+2) in N(-DPi_N,i+1),  gamma_F(tau_i+1, Q_i+1, U_i+1) in N_C(DPi_N,i+1)(-DPi_F,i+1)                 (3)
-    q_n+1 = Q_s+1;   u_n+1 by (4.103), (4.114) from u_n + sum_j<s b_j dU_j + b_s h k(tau_s, Q_s, U_s)                   (4)
+    U_i+1 = u_n + sum_j<=i a_i+1,j dU_j,   Q_i+2 = q_n + sum_j<=i+1 a_i+2,j dQ_j,        i = 1..s-1        (1)
+    g(tau_i+2, Q_i+2) = 0,  gamma(tau_i+1, Q_i+1, U_i+1) = 0,  DPi_i+1 = sum_j<=i a_i+1,j dPi_j            (2)
+    g_N(tau_i+2, Q_i+2) in N(-DPi_N,i+1),  gamma_F(tau_i+1, Q_i+1, U_i+1) in N_C(DPi_N,i+1)(-DPi_F,i+1)    (3)
+    q_n+1 = Q_s+1;   u_n+1 by (4.103), (4.114) from u_n + sum_j<s b_j dU_j + b_s h k(tau_s, Q_s, U_s)      (4)
 
-A percussion at Q_i moves U_i+1 and with it Q_i+2, two stages on: every stage is explicit but for n_y unknowns, and the last
-percussion is that of the projection. For order 3 the tableau needs, beside the four conditions of an explicit method,
+A percussion at Q_i moves U_i+1 and with it Q_i+2, two stages on: every stage is explicit but for n_y
+unknowns, and the last percussion is that of the projection. For order 3 the tableau needs, beside the four
+conditions of an explicit method,
 
     sum_j a_ij c_j = c_i^2/2, i >= 3:   dPi_i is then a force up to O(h)
     sum_i b_i a_ij = b_j (1 - c_j), c_s = 1:   what dPi_i is off leaves u_n+1 alone up to O(h^4)
 
-of which b_2 = 0 follows. With four stages c_2 and c_3 are free; c_2 = c_3 = 1/2 is England's method. Two stages, Heun's
-method, are RATTLE with explicit forces. A step limit comes with explicit forces, as for RATTLE.
+of which b_2 = 0 follows. With four stages c_2 and c_3 are free; c_2 = c_3 = 1/2 is England's method. Two
+stages, Heun's method, are RATTLE with explicit forces. A step limit comes with explicit forces, as for
+RATTLE.
 
-Measured on persistent contact with friction, on bilateral constraints and on velocity constraints: order 2 and 3.
-A. Ostermann, Appl. Numer. Math. 13 (1993); R. England, Comput. J. 12 (1969).
+Measured on persistent contact with friction, on bilateral constraints and on velocity constraints: order 2
+and 3. A. Ostermann, Appl. Numer. Math. 13 (1993); R. England, Comput. J. 12 (1969).
 """
 
 from typing import NamedTuple
@@ -69,7 +73,11 @@ class ExplicitStage(Problem):
         U = self.u_free + self.L @ y
         Q = self.q_free + self.h * d.q_dot(self.tau, self.Q, U)
         L = self.L.dense()
-        return jnp.concatenate([Q, U]), jnp.zeros(0), jnp.concatenate([self.h * d.B_times(self.tau, self.Q, L), L])
+        return (
+            jnp.concatenate([Q, U]),
+            jnp.zeros(0),
+            jnp.concatenate([self.h * d.B_times(self.tau, self.Q, L), L]),
+        )
 
     def psi(self, x):
         d = self.dynamics
@@ -88,7 +96,8 @@ class _Sweep(NamedTuple):
 
 
 class HalfExplicit(PositionLevel):
-    """Explicit in forces and motion, contact on position level: ``stages`` 2 (order 2) or 4 (order 3), velocities projected.
+    """Explicit in forces and motion, contact on position level:
+    ``stages`` 2 (order 2) or 4 (order 3), velocities projected.
 
     A stage solves for percussions only. ``friction``: "stagewise" or "printed".
     """
@@ -126,16 +135,21 @@ class HalfExplicit(PositionLevel):
         def stage(at: _Sweep, i: Array) -> tuple[_Sweep, tuple[Solve, Array]]:
             """(1)-(3); i counts from zero."""
             a, b = A[i + 1, i], A[i + 2, i + 1]
-            directions, gained = Directions.with_force(dynamics, tau[i], at.Q, dt * dynamics.h(tau[i], at.Q, at.U)[:, None])
+            directions, gained = Directions.with_force(
+                dynamics, tau[i], at.Q, dt * dynamics.h(tau[i], at.Q, at.U)[:, None]
+            )
             dQ = at.dQ.at[i].set(dt * dynamics.q_dot(tau[i], at.Q, at.U))
             u_free = u + A[i + 1] @ at.dU + a * gained[:, 0]
             levers = jnp.reshape(b, (1,)), np.ones(1)
             offset = A[i + 1] @ at.dPi
-            inclusions = stage_inclusions(dynamics, memory.scales, dt, levers, (jnp.asarray(c)[i + 1] * dt)[None], offset)
+            inclusions = stage_inclusions(
+                dynamics, memory.scales, dt, levers, (jnp.asarray(c)[i + 1] * dt)[None], offset
+            )
             slip = dynamics.split(directions.velocities(at.U)).F  # at Q_i, where dPi_i acts
             inclusions = StagewiseInclusions.of(inclusions, modes, jnp.ones((1, 1)) / a, dt, slip)
             problem = ExplicitStage(
-                inclusions, dynamics, tau[i + 1], tau[i + 2], at.Q_next, q + A[i + 2] @ dQ, u_free, directions.L, b * dt
+                inclusions, dynamics, tau[i + 1], tau[i + 2], at.Q_next, q + A[i + 2] @ dQ, u_free,
+                directions.L, b * dt
             )  # fmt: skip
             y = a * jnp.where(i > 0, at.dPi[i - 1], dt * memory.P)
             x, _, _ = problem.correct(jnp.zeros(dynamics.nq + dynamics.nu), y)

@@ -1,6 +1,7 @@
 """Moreau's midpoint rule.
 
-    q_m = q_n + dt/2 q_dot(t_n, q_n, u_n),    A = {k : g_N^k(t_m, q_m) <= 0}    (and contacts at rest: see Memory)
+    q_m = q_n + dt/2 q_dot(t_n, q_n, u_n),
+    A = {k : g_N^k(t_m, q_m) <= 0}  (and contacts at rest: see Memory)
     M_m (u_n+1 - u_n) = dt h(t_m, q_m, u_n) + W_m P
     0 = g_dot(t_m, q_m, u_n+1),  0 = gamma(t_m, q_m, u_n+1),
     xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for k in A, P = 0 otherwise,
@@ -27,8 +28,8 @@ from .base import Method, Step, default_solver, impact_problem
 
 
 class Memory(NamedTuple):
-    """A contact at rest keeps its gap but for round-off, whose sign must not decide whether it opens: it stays in A
-    unless its gap has grown by more than a gap rate of zero allows."""
+    """A contact at rest keeps its gap but for round-off, whose sign must not decide whether it opens: it
+    stays in A unless its gap has grown by more than a gap rate of zero allows."""
 
     force: Array  # percussion over dt: a guess
     resting: Bool[Array, " n_N"]  # in A, and at rest in normal direction after the step
@@ -47,7 +48,9 @@ def _round_off(dynamics: Dynamics) -> Float[Array, " n_N"]:
 
 
 def velocity_step(solver: Solver, dynamics: Dynamics, t, dt, q, u, memory: Memory) -> tuple[Solve, Memory]:
-    """u_n+1 and P with all terms at (t, q): the second half of Moreau's and of the shifted scheme, S3 (5.63)."""
+    """u_n+1 and P with all terms at (t, q): the second half of Moreau's and of the shifted scheme,
+    S3 (5.63).
+    """
     at, gained = Directions.with_force(dynamics, t, q, dt * dynamics.h(t, q, u)[:, None])
     g_N = jnp.asarray(dynamics.system.g_N(t, q))
     closed = NonPositive.contains(g_N) | (memory.resting & (g_N <= memory.limit + dt * memory.drift))
@@ -63,7 +66,8 @@ def velocity_step(solver: Solver, dynamics: Dynamics, t, dt, q, u, memory: Memor
 class MoreauMidpoint(Method):
     """Moreau's midpoint rule: one linear complementarity problem a step, contact on velocity level, order 1.
 
-    The cheapest step; gaps are off by about dt times a velocity. It alone takes ``PSOR`` and ``PJOR``, for many contacts.
+    The cheapest step; gaps are off by about dt times a velocity. It alone takes ``PSOR`` and ``PJOR``, for
+    many contacts.
     """
 
     solver: Solver = eqx.field(default_factory=default_solver)
@@ -71,7 +75,9 @@ class MoreauMidpoint(Method):
     order = 1
     level = "velocity"
     explicit_forces = True
-    reference = "J. J. Moreau, Unilateral contact and dry friction, CISM 302, 1988; doi:10.1007/978-3-7091-2624-0_1"
+    reference = (
+        "J. J. Moreau, Unilateral contact and dry friction, CISM 302, 1988; doi:10.1007/978-3-7091-2624-0_1"
+    )
     n_solves = 1
 
     def init(self, dynamics, t, q, u, dt):

@@ -1,26 +1,30 @@
 """Nonsmooth partitioned Runge-Kutta methods: Lobatto IIIA-IIIB with any number of stages (S3 Fig. 5.1, S1).
 
-    dQ_i = h f(tau_i, Q_i, U_i),   dU_i = h k(tau_i, Q_i, U_i) + l(tau_i, Q_i) dPi_i                               (5.26a)
-    Q_i = q_n + sum_j a_ij dQ_j,   U_i = u_n + sum_j â_ij dU_j                                                     (5.26b)
-    g(tau_i, Q_i) = 0,  gamma(tau_i, Q_i, U_i) = 0,                                                 i = 2..s       (5.27)
-    g_N(tau_i, Q_i) in N(-dPi_N,i-1),  gamma_F(tau_i, Q_i, U_i) in N_C(dPi_N,i-1)(-dPi_F,i-1),      i = 2..s  (5.30), (5.36)
-    q_n+1 = Q_s,  u_n+1 = u_n + sum_i b_i dU_i,  P = sum_i b_i dPi_i                                               (5.26d)
-    g_dot = 0,  gamma = 0,  xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F) for active contacts at t_n+1             (5.28), (5.60)
+    dQ_i = h f(tau_i, Q_i, U_i),   dU_i = h k(tau_i, Q_i, U_i) + l(tau_i, Q_i) dPi_i               (5.26a)
+    Q_i = q_n + sum_j a_ij dQ_j,   U_i = u_n + sum_j â_ij dU_j                                     (5.26b)
+    g(tau_i, Q_i) = 0,  gamma(tau_i, Q_i, U_i) = 0,                                     i = 2..s    (5.27)
+    g_N(tau_i, Q_i) in N(-dPi_N,i-1),                                                   i = 2..s    (5.30)
+    gamma_F(tau_i, Q_i, U_i) in N_C(dPi_N,i-1)(-dPi_F,i-1),                             i = 2..s    (5.36)
+    q_n+1 = Q_s,  u_n+1 = u_n + sum_i b_i dU_i,  P = sum_i b_i dPi_i                               (5.26d)
+    g_dot = 0,  gamma = 0,  xi_N in N(-P_N),                                                        (5.28)
+    xi_F in N_C(P_N)(-P_F)  for active contacts at t_n+1                                            (5.60)
 
-The last column of â is zero: dPi_s moves only u_n+1, which is why position and velocity stages decouple, with an index
-shift between gaps and percussions. A contact is active as in the converged last stage, S1 (67).
+The last column of â is zero: dPi_s moves only u_n+1, which is why position and velocity stages decouple, with
+an index shift between gaps and percussions. A contact is active as in the converged last stage, S1 (67).
 
 `integrated=True` puts the laws on integrated differences (5.29) instead: solvable too, but it loses orders.
-`form="momentum"` is S1's variational form for the momenta pi = dT/du (M u unless the system is a `LagrangianSystem`),
-pi_i = pi_n + sum_j â_ij ((dL/dq + f) h + W dPi), (44), (47), (63): the same for constant M, the same order otherwise, and
-symplectic for any M, which the form in velocities is not; it needs q_dot = u.
+`form="momentum"` is S1's variational form for the momenta pi = dT/du (M u unless the system is a
+`LagrangianSystem`), pi_i = pi_n + sum_j â_ij ((dL/dq + f) h + W dPi), (44), (47), (63): the same for constant
+M, the same order otherwise, and symplectic for any M, which the form in velocities is not; it needs q_dot =
+u.
 
-Friction of contacts that persist, and gamma, are those of `spatial_friction`; as above with friction="printed".
+Friction of contacts that persist, and gamma, are those of `spatial_friction`; as above with
+friction="printed".
 
 Measured: order 2s - 2 in q and u on bilateral constraints and on persistent contact, sliding or sticking.
-G. Capobianco, J. Harsch, S. Leyendecker, Lobatto-type variational integrators for mechanical systems with frictional
-contact, Comput. Methods Appl. Mech. Engrg. (S1); J. Breuling, thesis, University of Stuttgart, 2024 (S3), chapter 5;
-L. Jay, SIAM J. Numer. Anal. 33 (1996), doi:10.1137/0733019.
+G. Capobianco, J. Harsch, S. Leyendecker, Lobatto-type variational integrators for mechanical systems with
+frictional contact, Comput. Methods Appl. Mech. Engrg. (S1); J. Breuling, thesis, University of Stuttgart,
+2024 (S3), chapter 5; L. Jay, SIAM J. Numer. Anal. 33 (1996), doi:10.1137/0733019.
 """
 
 from typing import Literal
@@ -50,8 +54,8 @@ from .stages import Coefficients, MotionInverse, Stages, levers, stage_inclusion
 class LobattoIIIAB(PositionLevel):
     """Lobatto IIIA-IIIB with s ``stages``: order 2s - 2, symplectic for constant M; s = 2 is RATTLE.
 
-    ``form="momentum"`` is symplectic for any T of a `LagrangianSystem`; ``friction``: "stagewise" or "printed";
-    ``integrated`` puts the laws on differences of the stages, which loses orders.
+    ``form="momentum"`` is symplectic for any T of a `LagrangianSystem`; ``friction``: "stagewise" or
+    "printed"; ``integrated`` puts the laws on differences of the stages, which loses orders.
     """
 
     stages: int = eqx.field(default=3, static=True)
@@ -62,7 +66,8 @@ class LobattoIIIAB(PositionLevel):
 
     explicit_forces = True
     reference = (
-        "Capobianco, Harsch, Leyendecker, CMAME (S1); Breuling, thesis, chapter 5 (S3); Jay 1996, doi:10.1137/0733019"
+        "Capobianco, Harsch, Leyendecker, CMAME (S1); Breuling, thesis, chapter 5 (S3); Jay 1996, "
+        "doi:10.1137/0733019"
     )
     n_solves = 2
 
@@ -90,7 +95,9 @@ class LobattoIIIAB(PositionLevel):
         # dPi_j of the stages before the last; dPi_s has no say in the stages
         D, share = np.zeros((s, s - 1)), a_hat[:-1].sum(axis=1) if self.integrated else np.ones(s - 1)
         D[:-1] = np.linalg.inv(a_hat[:-1, :-1]) if self.integrated else np.eye(s - 1)
-        return Coefficients(iiia.c, iiia.A, a_hat, iiia.b, D, tuple(range(1, s)), share, float(iiia.b[-1]), self._rows)
+        return Coefficients(
+            iiia.c, iiia.A, a_hat, iiia.b, D, tuple(range(1, s)), share, float(iiia.b[-1]), self._rows
+        )
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
         s, momentum, known = self.stages, self.form == "momentum", self.coefficients
@@ -128,7 +135,8 @@ class LobattoIIIAB(PositionLevel):
         _, _, _, slip = dynamics.split(end.velocities(U[-1]))
         impact = impact_problem(
             dynamics, end, u_free, memory.gamma, closed[-1], before, dt,
-            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), known.rest * dt, slip), memory.scales.speed,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), known.rest * dt, slip),
+            memory.scales.speed,
         )  # fmt: skip
         second = self.solver.solve(impact, u_free, dt * memory.P - before, 1)
         u1, P, gamma = second.x, before + second.y, end.velocities(second.x)
@@ -143,7 +151,9 @@ class LobattoIIIAB(PositionLevel):
 
     @property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What psi is made of, for dPi_1 .. dPi_s-1: the next stage as printed, the own stage, Jay's conditions."""
+        """What psi is made of, for dPi_1 .. dPi_s-1: the next stage as printed,
+        the own stage, Jay's conditions.
+        """
         s, tableau = self.stages, lobatto_iiia(self.stages)
         k = np.arange(s - 1)[:, None]
         # scaled to weights of sum one

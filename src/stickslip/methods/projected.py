@@ -1,19 +1,22 @@
 """Nonsmooth projected stiffly accurate Runge-Kutta methods with coupled stages (S3 Fig. 4.8).
 
-Stage 1:  dQ_i = h f(tau_i, Q_i, U_i),  dU_i = h k(tau_i, Q_i, U_i) + l(tau_i, Q_i) dPi_i,                          (4.61)
-          g(tau_i, Q_i) = 0,  gamma(tau_i, Q_i, U_i) = 0,                                                          (4.64)
-          g_N(tau_i, Q_i) in N(-DPi_N,i),  gamma_F(tau_i, Q_i, U_i) in N_C(DPi_N,i)(-DPi_F,i),  DPi = A dPi    (4.66), (4.67)
+Stage 1:  dQ_i = h f(tau_i, Q_i, U_i),  dU_i = h k(tau_i, Q_i, U_i) + l(tau_i, Q_i) dPi_i,          (4.61)
+          g(tau_i, Q_i) = 0,  gamma(tau_i, Q_i, U_i) = 0,                                           (4.64)
+          g_N(tau_i, Q_i) in N(-DPi_N,i),  DPi = A dPi,                                             (4.66)
+          gamma_F(tau_i, Q_i, U_i) in N_C(DPi_N,i)(-DPi_F,i),                                       (4.67)
           q_n+1 = Q_s,  u_n+1 = U_s
-Stage 2:  u+ = u_n+1 + l(t_n+1, q_n+1) dpi,  g_dot = 0,  gamma = 0,                                                (4.103)
-          xi_N in N(-Dpi+_N),  xi_F in N_C(Dpi+_N)(-Dpi+_F) for active contacts,  Dpi+ = DPi_s + dpi               (4.114)
+Stage 2:  u+ = u_n+1 + l(t_n+1, q_n+1) dpi,  g_dot = 0,  gamma = 0,                                (4.103)
+          xi_N in N(-Dpi+_N),  xi_F in N_C(Dpi+_N)(-Dpi+_F) for active contacts,  Dpi+ = DPi_s + dpi  (4.114)
 
-`projected=False` stops after stage 1: the naive extension of section 4.5, which has no impact law and loses orders.
+`projected=False` stops after stage 1: the naive extension of section 4.5, which has no impact law and loses
+orders.
 
 Friction of contacts that persist is that of `spatial_friction`; as above with friction="printed".
 
-Measured on bilateral constraints and on persistent contact with friction: Radau IIA order 2s - 1, Lobatto IIIC order
-2s - 2 in q and u (unprojected: u only s and s - 1). J. Breuling, thesis, University of Stuttgart (S3), chapter 4;
-for the smooth case U. M. Ascher, L. R. Petzold, SIAM J. Numer. Anal. 28 (1991), doi:10.1137/0728059.
+Measured on bilateral constraints and on persistent contact with friction: Radau IIA order 2s - 1, Lobatto
+IIIC order 2s - 2 in q and u (unprojected: u only s and s - 1). J. Breuling, thesis, University of Stuttgart
+(S3), chapter 4; for the smooth case U. M. Ascher, L. R. Petzold, SIAM J. Numer. Anal. 28 (1991),
+doi:10.1137/0728059.
 """
 
 from typing import Any, NamedTuple
@@ -41,7 +44,10 @@ from .spatial_friction import (
 )
 from .stages import Coefficients, MotionInverse, Stages, levers, stage_inclusions
 
-REFERENCE = "J. Breuling, thesis, University of Stuttgart, 2024, chapter 4 (S3); Ascher, Petzold 1991, doi:10.1137/0728059"
+REFERENCE = (
+    "J. Breuling, thesis, University of Stuttgart, 2024, chapter 4 (S3); Ascher, Petzold 1991, "
+    "doi:10.1137/0728059"
+)
 
 
 class Memory(NamedTuple):
@@ -62,24 +68,26 @@ def start(dynamics: Dynamics, t, q, u, dt) -> Memory:
 
 
 def project(
-    solver: Solver, dynamics: Dynamics, t1, dt, u, q1, u1, P, last: ActiveSet, stages: Solve, memory: Memory, modes: Modes,
-    projected: bool, number: int, rest: Any = 0.0, sliding: Array | None = None,
+    solver: Solver, dynamics: Dynamics, t1, dt, u, q1, u1, P, last: ActiveSet, stages: Solve, memory: Memory,
+    modes: Modes, projected: bool, number: int, rest: Any = 0.0, sliding: Array | None = None,
 ) -> tuple[Array, Array, Memory, tuple[Solve, ...], Array]:  # fmt: skip
     """Stage 2: u+ and Dpi+ from U_s and DPi_s; without projection only what the next step must know.
 
-    ``last``: the active set of the last stage; ``number``: of this solve in the step. Also by how much percussions may be
-    off. A method whose last stage has no percussion of its own leaves the ``rest`` of the step to the projection, with the
-    velocity ``sliding`` of that stage.
+    ``last``: the active set of the last stage; ``number``: of this solve in the step. Also by how much
+    percussions may be off. A method whose last stage has no percussion of its own leaves the ``rest`` of the
+    step to the projection, with the velocity ``sliding`` of that stage.
     """
     end = Directions.at(dynamics, t1, q1)
     solves: tuple[Solve, ...] = ()
     active, allowed = last, dynamics.rows.worst(stages.tolerance)
     if projected:
-        # A slipping ball is projected along its slip direction, so that constant reservoirs add no more than the rest.
+        # A slipping ball is projected along its slip direction, so that constant reservoirs add no more than
+        # the rest.
         _, _, _, slip = dynamics.split(end.velocities(u1 if sliding is None else sliding))
         impact = impact_problem(
             dynamics, end, u1, memory.gamma, active.normal, P, dt,
-            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), rest, slip), memory.scales.speed,
+            lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), rest, slip),
+            memory.scales.speed,
         )  # fmt: skip
         out = solver.solve(impact, u1, rest * memory.P, number)
         u1, P, active, solves, allowed = out.x, P + out.y, out.active, (out,), out.tolerance
@@ -97,7 +105,8 @@ class CoupledStages(PositionLevel):
     def __check_init__(self):
         if not self.tableau.stiffly_accurate:
             raise ValueError(
-                f"{type(self).__name__}: {self.tableau.name} is not stiffly accurate: the last row of A must be b"
+                f"{type(self).__name__}: {self.tableau.name} is not stiffly accurate: the last row of A must "
+                "be b"
             )
 
     @property
@@ -129,10 +138,14 @@ class CoupledStages(PositionLevel):
         known, s = self.coefficients, self.stages
         A, c, D, constrained = jnp.asarray(known.A), jnp.asarray(known.c), known.D, known.constrained
         inclusions = stage_inclusions(
-            dynamics, memory.scales, dt, levers(known.A, known.A, D, constrained), c * dt, jnp.zeros(s * dynamics.n_y)
+            dynamics, memory.scales, dt, levers(known.A, known.A, D, constrained), c * dt,
+            jnp.zeros(s * dynamics.n_y)
         )  # fmt: skip
-        # Integrated differences of a first stage at t_n have no length: nothing tells a closed contact from an open one.
-        inclusions = StagewiseInclusions.of(inclusions, modes, jnp.asarray(D), dt, closing=bool(known.c[0] == 0.0))
+        # Integrated differences of a first stage at t_n have no length: nothing tells a closed contact from
+        # an open one.
+        inclusions = StagewiseInclusions.of(
+            inclusions, modes, jnp.asarray(D), dt, closing=bool(known.c[0] == 0.0)
+        )
         base = jnp.tile(q, (s, 1)), jnp.tile(u, (s, 1))
         Q, U = q + c[:, None] * dt * dynamics.q_dot(t, q, u), base[1]  # a guess
         motion = MotionInverse.at(dynamics, t + c * dt, Q, U, dt, A, A)
@@ -158,10 +171,11 @@ class CoupledStages(PositionLevel):
 
 
 class RadauIIA(CoupledStages):
-    """Radau IIA with s ``stages``: order 2s - 1, stiffly accurate, contact on position level and velocities projected.
+    """Radau IIA with s ``stages``: order 2s - 1, stiffly accurate,
+    contact on position level and velocities projected.
 
-    With ``rtol`` and ``atol`` events are located and the order holds through them. ``projected=False`` leaves the projection
-    out; ``friction``: "stagewise" or "printed".
+    With ``rtol`` and ``atol`` events are located and the order holds through them. ``projected=False`` leaves
+    the projection out; ``friction``: "stagewise" or "printed".
     """
 
     stages: int = eqx.field(default=2, static=True)
@@ -202,7 +216,8 @@ class LobattoIIIC(CoupledStages):
 
     @property
     def degenerate(self):
-        # A is only P_0 (errata to Example 4.12): closed at the first and last stage but not between is singular.
+        # A is only P_0 (errata to Example 4.12): closed at the first and last stage but not between is
+        # singular.
         return self.stages >= 3
 
     @property

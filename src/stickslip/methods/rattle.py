@@ -1,23 +1,25 @@
 """Nonsmooth RATTLE: the two-stage Lobatto IIIA-IIIB method with contact on position and velocity level.
 
-    u_n+1/2 = u_n + M_n^-1 (dt/2 h(t_n, q_n, u_n+1/2) + W_n R)                                              (25a)
-    q_n+1 = q_n + dt/2 (q_dot(t_n, q_n, u_n+1/2) + q_dot(t_n+1, q_n+1, u_n+1/2))                            (27)
-    g(q_n+1) = 0,  gamma(q_n+1, u_n+1/2) = 0                                                                (28a), (29a)
-    g_N(q_n+1) in N(-R_N),  gamma_F(q_n+1, u_n+1/2) in N_C(R_N)(-R_F)                                       (33), (36)
+    u_n+1/2 = u_n + M_n^-1 (dt/2 h(t_n, q_n, u_n+1/2) + W_n R)                                    (25a)
+    q_n+1 = q_n + dt/2 (q_dot(t_n, q_n, u_n+1/2) + q_dot(t_n+1, q_n+1, u_n+1/2))                  (27)
+    g(q_n+1) = 0,  gamma(q_n+1, u_n+1/2) = 0                                                      (28a), (29a)
+    g_N(q_n+1) in N(-R_N),  gamma_F(q_n+1, u_n+1/2) in N_C(R_N)(-R_F)                             (33), (36)
 
-    u_n+1 = u_n+1/2 + M_n+1^-1 (dt/2 h(t_n+1, q_n+1, u_n+1/2) + W_n+1 S),   P = R + S                       (25b)
-    g_dot(q_n+1, u_n+1) = 0,  gamma(q_n+1, u_n+1) = 0                                                       (28b), (29b)
-    xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for active contacts, P = 0 otherwise                          (32), (34)
+    u_n+1 = u_n+1/2 + M_n+1^-1 (dt/2 h(t_n+1, q_n+1, u_n+1/2) + W_n+1 S),   P = R + S             (25b)
+    g_dot(q_n+1, u_n+1) = 0,  gamma(q_n+1, u_n+1) = 0                                             (28b), (29b)
+    xi_N in N(-P_N),  xi_F in N_C(P_N)(-P_F)  for active contacts, P = 0 otherwise                (32), (34)
 
-R = Delta P^1st and S = Delta P^2nd of the paper. A contact is active if it is so in the converged position stage,
-{r g_N - R_N <= 0} (S1 (67)): the sign of g_N itself is round-off there. Measured: order 2 in q, u and the percussions of
-each step while contacts persist, 1 across impacts and transitions.
+R = Delta P^1st and S = Delta P^2nd of the paper. A contact is active if it is so in the converged position
+stage, {r g_N - R_N <= 0} (S1 (67)): the sign of g_N itself is round-off there. Measured: order 2 in q, u and
+the percussions of each step while contacts persist, 1 across impacts and transitions.
 
-Friction is that of `spatial_friction` where contacts persist: each half step opposes its own slip, sticking is
-gamma_F(q_n, u_n+1/2) + gamma_F(q_n+1, u_n+1/2) = 0, and gamma = 0 likewise. (34), (36), (29a) with friction="printed".
+Friction is that of `spatial_friction` where contacts persist: each half step opposes its own slip, sticking
+is gamma_F(q_n, u_n+1/2) + gamma_F(q_n+1, u_n+1/2) = 0, and gamma = 0 likewise. (34), (36), (29a) with
+friction="printed".
 
-J. Breuling, G. Capobianco, S. R. Eugster, R. I. Leine, A nonsmooth RATTLE algorithm for mechanical systems with
-frictional unilateral constraints, Nonlinear Analysis: Hybrid Systems 52 (2024), doi:10.1016/j.nahs.2024.101469 (S0).
+J. Breuling, G. Capobianco, S. R. Eugster, R. I. Leine, A nonsmooth RATTLE algorithm for mechanical systems
+with frictional unilateral constraints, Nonlinear Analysis: Hybrid Systems 52 (2024),
+doi:10.1016/j.nahs.2024.101469 (S0).
 """
 
 from typing import NamedTuple
@@ -47,7 +49,8 @@ from .spatial_friction import (
     mixture,
 )
 
-# What psi is made of, from the rows at (q_n, u_n+1/2) and (q_n+1, u_n+1/2): printed, slip, stick. See `spatial_friction`.
+# What psi is made of, from the rows at (q_n, u_n+1/2) and (q_n+1, u_n+1/2): printed, slip, stick. See
+# `spatial_friction`.
 ROWS = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]])
 
 
@@ -142,7 +145,8 @@ class Memory(NamedTuple):
 
 
 class Rattle(PositionLevel):
-    """Nonsmooth RATTLE: order 2, contact on position and velocity level, symplectic for constant M; the default choice.
+    """Nonsmooth RATTLE: order 2, contact on position and velocity level, symplectic for constant M;
+    the default choice.
 
     ``friction``: "stagewise", of full order where the direction of slip turns, or "printed" as in the paper.
     """
@@ -186,7 +190,8 @@ class Rattle(PositionLevel):
             lambda printed: StagewiseInclusions.of(printed, modes, jnp.eye(1), dt / 2, slip), scales.speed,
         )  # fmt: skip
         rest = P - R
-        if dynamics.n_y > linalg.SMALL:  # all contacts that share a load push: a new one as it did in the first stage
+        # all contacts that share a load push: a new one as it did in the first stage
+        if dynamics.n_y > linalg.SMALL:
             rest = jnp.where(P == 0.0, R, rest)
         second = self.solver.solve(impact, um, rest, 1)
         u1, S = second.x, second.y

@@ -1,13 +1,13 @@
 """The shifted Moreau scheme, S3 (5.62), (5.63): twice the explicit Euler tableau in the partitioned family.
 
-    q_n+1 = q_n + dt q_dot(t_n, q_n, u_n),    A_n+1 = A(t_n+1, q_n+1)                                       (5.62)
-    u_n+1 = u_n + dt k(t_n+1, q_n+1, u_n) + l(t_n+1, q_n+1) P                                               (5.63a)
-    0 = g_dot, 0 = gamma, xi_N in N(-P_N), xi_F in N_C(P_N)(-P_F) at (t_n+1, q_n+1, u_n+1)             (5.63b)-(5.63e)
+    q_n+1 = q_n + dt q_dot(t_n, q_n, u_n),    A_n+1 = A(t_n+1, q_n+1)                               (5.62)
+    u_n+1 = u_n + dt k(t_n+1, q_n+1, u_n) + l(t_n+1, q_n+1) P                                       (5.63a)
+    0 = g_dot, 0 = gamma, xi_N in N(-P_N), xi_F in N_C(P_N)(-P_F) at (t_n+1, q_n+1, u_n+1)     (5.63b)-(5.63e)
 
 k and l stand at the end of the step, not at t_n as printed: only then the scheme is Moreau's. Started at
-q_0 - dt/2 q_dot, its positions are Moreau's midpoints (with time shifted by dt/2), and q_n + dt/2 q_dot(t_n, q_n, u_n)
-gives his end points back: `shifted_start` and `recovered_positions` (exactly so for constant B and beta). Velocity level,
-order 1.
+q_0 - dt/2 q_dot, its positions are Moreau's midpoints (with time shifted by dt/2), and q_n + dt/2 q_dot(t_n,
+q_n, u_n) gives his end points back: `shifted_start` and `recovered_positions` (exactly so for constant B and
+beta). Velocity level, order 1.
 """
 
 import equinox as eqx
@@ -21,7 +21,8 @@ from .moreau import Memory, velocity_step
 
 
 class ShiftedMoreau(Method):
-    """Moreau's rule seen from its midpoints: an explicit step of positions, then velocities; order 1, velocity level.
+    """Moreau's rule seen from its midpoints: an explicit step of positions, then velocities;
+    order 1, velocity level.
 
     `stickslip.shifted_start` and `stickslip.recovered_positions` lead to Moreau's own positions and back.
     """

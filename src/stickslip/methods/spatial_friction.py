@@ -1,18 +1,20 @@
-"""Friction stage by stage: the full order where the slip direction turns, or a contact rolls on a turning body.
+"""Friction stage by stage: the full order where the slip direction turns,
+or a contact rolls on a turning body.
 
-The printed laws set the friction of a whole step, or integrated differences of it, against one velocity: first order as soon
-as the direction turns. A contact that stays closed through a step has instead, as in a differential-algebraic method,
+The printed laws set the friction of a whole step, or integrated differences of it, against one velocity:
+first order as soon as the direction turns. A contact that stays closed through a step has instead, as in a
+differential-algebraic method,
 
     slip     dPi_F,i = -mu dPi_N,i gamma_F,i / |gamma_F,i|,    i = 1..s: each stage opposes its own slip
-    stick    partitioned: sum_i b_i c_i^k gamma_F,i = 0, k = 0..s-2, and gamma_F = 0 at the end (Jay's conditions for
-             nonholonomic constraints); projected: gamma_F,i = 0, as printed
+    stick    partitioned: sum_i b_i c_i^k gamma_F,i = 0, k = 0..s-2, and gamma_F = 0 at the end (Jay's
+             conditions for nonholonomic constraints); projected: gamma_F,i = 0, as printed
     at the end, slip: what the velocity stage or the projection adds acts along the slip direction.
 
-The normal direction stays as printed. Which contacts stay closed, and whether they stick or slip, is inherited from the step
-before; a ball whose assumption turns out wrong takes the printed law for this step, at once and never back, and the step is
-made again (`PositionLevel`). So each transition costs the printed error O(dt), persistent contact has the full order, and
-impact laws act only in steps with the printed law, where they are exact. docs/spatial-friction.md has the argument and the
-orders.
+The normal direction stays as printed. Which contacts stay closed, and whether they stick or slip, is
+inherited from the step before; a ball whose assumption turns out wrong takes the printed law for this step,
+at once and never back, and the step is made again (`PositionLevel`). So each transition costs the printed
+error O(dt), persistent contact has the full order, and impact laws act only in steps with the printed law,
+where they are exact. docs/spatial-friction.md has the argument and the orders.
 """
 
 import abc
@@ -52,13 +54,14 @@ class Modes(NamedTuple):
 
 
 class Contacts(NamedTuple):
-    """What a step leaves to the next: contacts that are closed and at rest in normal direction, balls that stick.
+    """What a step leaves to the next: contacts that are closed and at rest in normal direction,
+    balls that stick.
 
     (One that approaches or leaves has an impact to obey, or is about to open.)
 
-    A ball whose mode did not hold tries again in the next step, as after any transition. Where it fails time after time
-    (redundant contacts, whose percussions are not unique, may have no share that suits all cones) it waits 1, 3, 7, ...
-    steps.
+    A ball whose mode did not hold tries again in the next step, as after any transition. Where it fails time
+    after time (redundant contacts, whose percussions are not unique, may have no share that suits all cones)
+    it waits 1, 3, 7, ... steps.
     """
 
     resting: Bool[Array, " n_N"]
@@ -94,29 +97,37 @@ def no_modes(dynamics: Dynamics) -> Modes:
 
 
 class StagewiseInclusions(Inclusions):
-    """Laws of which some balls are in a given mode; y = mu - offset, and the measures of the stages are dPi = measure y."""
+    """Laws of which some balls are in a given mode; y = mu - offset,
+    and the measures of the stages are dPi = measure y.
+    """
 
-    modes: Modes = eqx.field(default_factory=lambda: Modes(jnp.zeros(0, dtype=bool), jnp.zeros(0, dtype=bool)))
+    modes: Modes = eqx.field(
+        default_factory=lambda: Modes(jnp.zeros(0, dtype=bool), jnp.zeros(0, dtype=bool))
+    )
     measure: Array = eqx.field(default_factory=lambda: jnp.eye(1))
     slip_duration: Any = 0.0
     given: Array | None = None  # slip velocities that are known; otherwise psi
-    closing: bool = eqx.field(static=True, default=False)  # contacts of these balls are closed in all stages, as assumed
+    # contacts of these balls are closed in all stages, as assumed
+    closing: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def of(
-        cls, printed: Inclusions, modes: Modes, measure: Array, slip_duration: Any, given: Array | None = None,
-        closing: bool = False,
+        cls, printed: Inclusions, modes: Modes, measure: Array, slip_duration: Any,
+        given: Array | None = None, closing: bool = False,
     ) -> "Inclusions":  # fmt: skip
         if not printed.laws.set.count:
             return printed
         return cls(
-            printed.laws, printed.layout, printed.closed, printed.may_stick, printed.rho, printed.duration, printed.offset,
+            printed.laws, printed.layout, printed.closed, printed.may_stick, printed.rho, printed.duration,
+            printed.offset,
             printed.scales, jnp.any(modes.stagewise), None, modes, measure, slip_duration, given, closing,
         )  # fmt: skip
 
     def active_set(self, psi, mu):
         printed = super().active_set(psi, mu)
-        return ActiveSet(printed.normal | self._assumed(), ~self.modes.slip & (self.modes.stick | printed.stick))
+        return ActiveSet(
+            printed.normal | self._assumed(), ~self.modes.slip & (self.modes.stick | printed.stick)
+        )
 
     def _assumed(self) -> Bool[Array, " n_N"]:
         """Contacts that count as closed in any case."""
@@ -150,7 +161,9 @@ class StagewiseInclusions(Inclusions):
         return self.layout.join(b, F_N, jnp.where(self.laws.set.expand(self.modes.slip), slip, F_F))
 
     def project(self, psi, mu, rho):
-        """What is assumed is not projected: stick and closed contacts are constraints, slip follows from dPi_N."""
+        """What is assumed is not projected: stick and closed contacts are constraints,
+        slip follows from dPi_N.
+        """
         _, psi_N, psi_F = self.split(psi)
         _, old_N, old_F = self.split(mu)
         mu_b, mu_N, mu_F = self.split(super().project(psi, mu, rho))
@@ -171,7 +184,9 @@ class StagewiseInclusions(Inclusions):
 def mixture(
     dynamics: Dynamics, modes: Modes, printed: np.ndarray, own: np.ndarray, stick: np.ndarray
 ) -> Float[Array, "r s n_y"]:
-    """Which combination of the stages' rows stands in a row of psi: gaps as printed, gamma as a ball that sticks."""
+    """Which combination of the stages' rows stands in a row of psi: gaps as printed,
+    gamma as a ball that sticks.
+    """
     rows, expand = dynamics.rows, dynamics.laws.set.expand
 
     def spread(weights, count):
@@ -195,12 +210,14 @@ def judged(
     step: Step, dynamics: Dynamics, modes: Modes, before: Any, closed: Array, dPi_N: Float[Array, "k n_N"],
     gamma_F: Float[Array, "velocities n_F"], dt, slack: Float[Array, " n_y"], gain: float = 1.0,
 ) -> Outcome:  # fmt: skip
-    """(c): no impact anywhere; closed throughout, pushing, the whole step in its cone; in slip no stage slips backwards.
+    """(c): no impact anywhere; closed throughout, pushing, the whole step in its cone;
+    in slip no stage slips backwards.
 
-    ``before`` is the memory that the step began with. A contact that closes in the step may pass an impact on to any other,
-    which then has the impact law to obey. Runge-Kutta methods with b_i >= 0 stay in the cone by themselves in slip; SDIRK3
-    and generalized-alpha have negative weights. Percussions are known up to ``slack``, those of single stages up to ``gain``
-    times that: what is accepted follows from what the solver was asked for.
+    ``before`` is the memory that the step began with. A contact that closes in the step may pass an impact on
+    to any other, which then has the impact law to obey. Runge-Kutta methods with b_i >= 0 stay in the cone by
+    themselves in slip; SDIRK3 and generalized-alpha have negative weights. Percussions are known up to
+    ``slack``, those of single stages up to ``gain`` times that: what is accepted follows from what the solver
+    was asked for.
     """
     laws = dynamics.laws
     if not laws.set.count:
@@ -217,13 +234,14 @@ def judged(
 
 
 def contacts_after(
-    dynamics: Dynamics, modes: Modes, before: Any, active: ActiveSet, at: Directions, u: Array, P: Array, tolerance: Array,
-    *, sticks: bool = True,
+    dynamics: Dynamics, modes: Modes, before: Any, active: ActiveSet, at: Directions, u: Array, P: Array,
+    tolerance: Array, *, sticks: bool = True,
 ) -> Contacts:  # fmt: skip
     """What is handed on: a ball sticks if its mode or the printed law says so and it does not move.
 
-    ``before`` is the memory that the step began with, ``modes`` are those of the last attempt; the step ended at the
-    position of ``at`` with u, percussions P and velocities solved to a ``tolerance``; ``sticks`` as in `PositionLevel`.
+    ``before`` is the memory that the step began with, ``modes`` are those of the last attempt; the step ended
+    at the position of ``at`` with u, percussions P and velocities solved to a ``tolerance``; ``sticks`` as in
+    `PositionLevel`.
     """
     set_, old = dynamics.laws.set, before.contacts
     at, u, P, tolerance = held((at, u, P, tolerance))
@@ -240,7 +258,8 @@ def contacts_after(
 
 
 class PositionLevel(Method):
-    """A scheme with friction stage by stage: makes a step in given modes and says what came of them; here they are chosen.
+    """A scheme with friction stage by stage: makes a step in given modes and says what came of them;
+    here they are chosen.
 
     Its memory has the velocities ``gamma`` of all rows and the `Contacts` that the last step left.
     """
@@ -252,10 +271,15 @@ class PositionLevel(Method):
 
     def __check_init__(self):
         if self.friction == "integrated":
-            warnings.warn("friction='integrated' is called friction='printed' now", DeprecationWarning, stacklevel=3)
+            warnings.warn(
+                "friction='integrated' is called friction='printed' now", DeprecationWarning, stacklevel=3
+            )
             object.__setattr__(self, "friction", "printed")
         if self.friction not in ("stagewise", "printed"):
-            raise ValueError(f"{type(self).__name__}(friction={self.friction!r}): friction must be 'stagewise' or 'printed'")
+            raise ValueError(
+                f"{type(self).__name__}(friction={self.friction!r}): friction must be 'stagewise' or "
+                "'printed'"
+            )
 
     @property
     def stagewise(self) -> bool:
@@ -270,10 +294,11 @@ class PositionLevel(Method):
         return memory.contacts
 
     def step(self, dynamics: Dynamics, t, t1, dt, q: Array, u: Array, memory: Any) -> Step:
-        """(b)-(d): the step with the modes inherited, then without those that did not hold, until all others do.
+        """(b)-(d): the step with the modes inherited, then without those that did not hold,
+        until all others do.
 
-        The printed law alone where the scheme is not `stagewise`. The step says which balls had the printed law although
-        their contact persisted.
+        The printed law alone where the scheme is not `stagewise`. The step says which balls had the printed
+        law although their contact persisted.
         """
         before = self.contacts(memory)
         modes = inherited(dynamics, before) if self.stagewise else no_modes(dynamics)
@@ -314,7 +339,11 @@ def _decided(args: Any, modes: Modes, method: Any, key: str) -> _Settled:
         step, holds = made(modes)
         keep = holds & (step.result == RESULTS.successful)
         again = jnp.any(modes.stagewise & ~keep)
-        return Modes(modes.slip & keep, modes.stick & keep), step._replace(work=before.work + step.work), again
+        return (
+            Modes(modes.slip & keep, modes.stick & keep),
+            step._replace(work=before.work + step.work),
+            again,
+        )
 
     final, step, _ = jax.lax.while_loop(unsettled, make, (modes, blank(shapes.step), jnp.asarray(True)))
     return _Settled(step, final)

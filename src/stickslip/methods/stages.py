@@ -3,14 +3,14 @@
     Q_i = qb_i + h sum_j a_ij f(tau_j, Q_j, U_j)                                         (4.61), (5.26)
     U_i = ub_i + sum_j â_ij dU_j,    dU_j = h k(tau_j, Q_j, U_j) + l(tau_j, Q_j) dPi_j,    dPi = D y
 
-with y the percussions that enter the laws at the stages that are constrained. Projected methods: â = a, D = a^-1, so
-that y are the integrated differences Delta Pi of (4.66), whose complementarity problem has the P-matrix h a. Partitioned
-methods: y = dPi of the stages before, (5.30). Diagonally implicit methods: one stage at a time, with what came before in
-qb and ub.
+with y the percussions that enter the laws at the stages that are constrained. Projected methods: â = a, D =
+a^-1, so that y are the integrated differences Delta Pi of (4.66), whose complementarity problem has the
+P-matrix h a. Partitioned methods: y = dPi of the stages before, (5.30). Diagonally implicit methods: one
+stage at a time, with what came before in qb and ub.
 
-The motion is eliminated by an inexact Newton method: derivatives of W dPi are left out, those of f and k are taken at a
-guess and inverted once, or anew where they are so stiff that this does not serve. The residual is exact, so only the
-number of iterations is at stake; derivatives of a run linearise the stages in full.
+The motion is eliminated by an inexact Newton method: derivatives of W dPi are left out, those of f and k are
+taken at a guess and inverted once, or anew where they are so stiff that this does not serve. The residual is
+exact, so only the number of iterations is at stake; derivatives of a run linearise the stages in full.
 """
 
 import dataclasses
@@ -36,8 +36,8 @@ SHORT = 150  # equations; a longer function is compiled once for all stages
 def each(f, *rows: Array):
     """f of every stage: as `jax.vmap(f)`, but XLA's batched code for a few rows is much slower.
 
-    A short f is written out for every stage, which runs fastest. A long one is a loop: written out it would take that much
-    longer to compile.
+    A short f is written out for every stage, which runs fastest. A long one is a loop: written out it would
+    take that much longer to compile.
     """
     once = Traced(f, *(row[0] for row in rows))
     if rows[0].shape[0] > 1 and _length(once.jaxpr) > SHORT:
@@ -48,7 +48,9 @@ def each(f, *rows: Array):
 
 def _length(jaxpr) -> int:
     """Number of equations, those of loops and branches included."""
-    inner = [x for eqn in jaxpr.eqns for x in jax.tree.leaves(list(eqn.params.values())) if hasattr(x, "jaxpr")]
+    inner = [
+        x for eqn in jaxpr.eqns for x in jax.tree.leaves(list(eqn.params.values())) if hasattr(x, "jaxpr")
+    ]
     return len(jaxpr.eqns) + sum(_length(x.jaxpr) for x in inner)
 
 
@@ -69,9 +71,9 @@ class Coefficients(NamedTuple):
 class MotionInverse(eqx.Module):
     """H_xx^-1 of the stages with f and k linearised, first at a guess.
 
-    Where forces depend on the positions the whole Jacobian is inverted: they may be stiff. Otherwise U comes first, and
-    of Q = ... + h A f_q Q the first term of the geometric series is enough: f_q holds angular velocities, so that what is
-    left out is (h omega)^2, as much as the linearisation leaves out itself.
+    Where forces depend on the positions the whole Jacobian is inverted: they may be stiff. Otherwise U comes
+    first, and of Q = ... + h A f_q Q the first term of the geometric series is enough: f_q holds angular
+    velocities, so that what is left out is (h omega)^2, as much as the linearisation leaves out itself.
     """
 
     whole: Array | None
@@ -83,7 +85,9 @@ class MotionInverse(eqx.Module):
 
     @classmethod
     def at(cls, dynamics: Dynamics, tau, Q, U, dt, A: Array, A_hat: Array) -> "MotionInverse | None":
-        """Linearised at every stage, or at the first where forces do not depend on q; None where the motion is explicit."""
+        """Linearised at every stage, or at the first where forces do not depend on q;
+        None where the motion is explicit.
+        """
         if dynamics.free and dynamics.flat:
             return None
         nq, nu, s = dynamics.nq, dynamics.nu, A.shape[0]
@@ -154,9 +158,11 @@ class Stages(Problem):
     motion: MotionInverse | None
     constrained: tuple[int, ...] = eqx.field(static=True)
     momentum: bool = eqx.field(static=True, default=False)  # S1's form: stages carry momenta, not velocities
-    degenerate: bool = eqx.field(static=True, default=False)  # P_0 only: some contact modes are singular by construction
+    # P_0 only: some contact modes are singular by construction
+    degenerate: bool = eqx.field(static=True, default=False)
     p_base: Array = eqx.field(default_factory=lambda: jnp.zeros(0))
-    mixture: Array | None = None  # of the stages' rows in the rows of psi; None: those of the constrained stages
+    # of the stages' rows in the rows of psi; None: those of the constrained stages
+    mixture: Array | None = None
     redundant: Any = False  # whether rows are known to depend on each other
 
     @property
@@ -186,12 +192,14 @@ class Stages(Problem):
         d, scales = self.dynamics, self.inclusions.scales
         Q, U = self.split_motion(x)
         # What a step adds: what it leaves of that adds up from step to step.
-        gained, moved, added = jnp.abs(U - self.u_base), jnp.abs(Q - self.q_base), jnp.abs(Q) + jnp.abs(self.q_base)
+        gained, moved = jnp.abs(U - self.u_base), jnp.abs(Q - self.q_base)
+        added = jnp.abs(Q) + jnp.abs(self.q_base)
         # beside the energy of the whole, with what percussions bring
         energy = d.energy_norm(U) + scales.energy_norm(y)
         size = jnp.concatenate([moved.reshape(-1), gained.reshape(-1)])
         cancelling = jnp.concatenate([
-            (added + self.dt * energy * d.reach).reshape(-1), (jnp.abs(self.u_base) + energy * d.mobility).reshape(-1),
+            (added + self.dt * energy * d.reach).reshape(-1),
+            (jnp.abs(self.u_base) + energy * d.mobility).reshape(-1),
         ])  # fmt: skip
         return size, cancelling if self.motion is None else cancelling + self.motion.terms
 
@@ -219,7 +227,9 @@ class Stages(Problem):
         return jnp.concatenate([stages, self.dynamics.split(end).F[None]])
 
     def forces(self, Q: Array, U: Array) -> tuple[Array, Array, Array]:
-        """Of each stage: q_dot, the smooth part of dU (or dp) and the directions L (or W) that dPi acts along."""
+        """Of each stage: q_dot, the smooth part of dU (or dp) and the directions L (or W) that dPi acts
+        along.
+        """
         d = self.dynamics
 
         def one(tau, Q, U):
@@ -253,7 +263,11 @@ class Stages(Problem):
             f = each(d.q_dot, self.tau, Q, U_new)
         Q_new = self.q_base + dt * matmul(self.A, f)
         phi = x - jnp.concatenate([Q_new.reshape(-1), U_new.reshape(-1)])
-        moved = phi if self.motion is None else self.motion.apply((Q - Q_new)[..., None], (U - U_new)[..., None])[:, 0]
+        moved = (
+            phi
+            if self.motion is None
+            else self.motion.apply((Q - Q_new)[..., None], (U - U_new)[..., None])[:, 0]
+        )
         return x - moved, phi, (L, M_inverse)
 
     def phi(self, x, y):
@@ -311,7 +325,8 @@ class Stages(Problem):
 def stage_inclusions(
     dynamics: Dynamics, scales: Scales, dt, levers: tuple[Any, Any], durations: Array, offset: Array
 ) -> Inclusions:
-    """The laws at every constrained stage. Levers: how y_i moves g_N (over dt G) and gamma_F (over G) at its stage.
+    """The laws at every constrained stage. Levers:
+    how y_i moves g_N (over dt G) and gamma_F (over G) at its stage.
 
     ``scales`` are those of the velocities at the start of the step.
     """
@@ -327,7 +342,9 @@ def stage_inclusions(
     return Inclusions(laws, layout, closed, sticky, rho, durations[..., None], offset, at_stages)
 
 
-def levers(A: np.ndarray, A_hat: np.ndarray, D: np.ndarray, constrained: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def levers(
+    A: np.ndarray, A_hat: np.ndarray, D: np.ndarray, constrained: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     """Diagonals of the complementarity problems in g_N and gamma_F: positive where they are P-matrices."""
     i = list(constrained)
     N, F = np.abs(np.diag((A @ A_hat @ D)[i])), np.abs(np.diag((A_hat @ D)[i]))

@@ -1,7 +1,7 @@
 """Figures and tables of the five papers, made again and judged: `stickslip reproduce`.
 
-`entries.py` is what an entry is written on, `s0_rattle.py` to `s4_step_size.py` hold the entries, `run.py` runs them,
-`page.py` writes the page.
+`entries.py` is what an entry is written on, `s0_rattle.py` to `s4_step_size.py` hold the entries, `run.py`
+runs them, `page.py` writes the page.
 """
 
 import time
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool, workers: int, console: "Console") -> bool:
-    """Runs what was asked for, says how it goes, writes ``out/index.html``; True if everything is as it should be."""
+def reproduce(
+    papers: Sequence[str], figure: str | None, out: Path, quick: bool, workers: int, console: "Console"
+) -> bool:
+    """Runs what was asked for, says how it goes, writes ``out/index.html``;
+    True if everything is as it should be.
+    """
     # Before the work: what is missing would be missed at the end of it.
     needed = {"rich.markup": "cli", "matplotlib": "plots", "PIL": "plots", **NEEDED}
     escape = need_all(needed, "stickslip reproduce")[0].escape
@@ -27,7 +31,8 @@ def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool,
 
     chosen = select(papers, figure)
     quick = quick and figure is None  # a figure that was asked for is made
-    out.mkdir(parents=True, exist_ok=True)  # before the work: a folder that cannot be written to is no place for it
+    # before the work: a folder that cannot be written to is no place for it
+    out.mkdir(parents=True, exist_ok=True)
     whole = figure is None and not papers
     films = [name for name, m in MECHANISMS.items() if whole and (m.quick or not quick)]
     began, done, total = time.perf_counter(), 0, len(chosen) + len(films)
@@ -37,7 +42,10 @@ def reproduce(papers: Sequence[str], figure: str | None, out: Path, quick: bool,
         done += 1
         if isinstance(result, Outcome):
             color = "dim" if result.left_out else "green" if result.good else "red"
-            line = f"{result.paper} {named(result.figures)}: {escape(result.title)}  [{color}]{result.verdict}[/]"
+            line = (
+                f"{result.paper} {named(result.figures)}: {escape(result.title)}  "
+                f"[{color}]{result.verdict}[/]"
+            )
         else:
             line = f"{result.name}, animated" + ("  [red]error[/]" if result.error else "")
         console.print(escape(f"[{done}/{total}]"), line, highlight=False, soft_wrap=True)

@@ -1,4 +1,7 @@
-"""Negative controls: entries run with schemes that were broken on purpose. They must fail, or green would mean nothing."""
+"""Negative controls: entries run with schemes that were broken on purpose.
+
+They must fail, or green would mean nothing.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -26,11 +29,15 @@ class Leaking(Rattle):
 
 
 class Late(Rattle):
-    """RATTLE, but positions move a little with the acceleration of the step: an error of the order of dt^2 in each."""
+    """RATTLE, but positions move a little with the acceleration of the step:
+    an error of the order of dt^2 in each.
+    """
 
     def step(self, dynamics, t, t1, dt, q, u, memory):
         out = super().step(dynamics, t, t1, dt, q, u, memory)
-        return out._replace(q=out.q + 0.02 * dt * (dynamics.q_dot(t1, out.q, out.u) - dynamics.q_dot(t, q, u)))
+        return out._replace(
+            q=out.q + 0.02 * dt * (dynamics.q_dot(t1, out.q, out.u) - dynamics.q_dot(t, q, u))
+        )
 
 
 class Pulling(Rattle):
@@ -48,7 +55,14 @@ def penetrating(sheet: Sheet) -> None:
     s0_rattle.ball_gap(sheet.breaking(lambda method: MoreauMidpoint()))
 
 
-@entry("S0", "2", "A tenth of each percussion gets lost", shows="bouncing-ball", control="Newton's impact law", cost=3)
+@entry(
+    "S0",
+    "2",
+    "A tenth of each percussion gets lost",
+    shows="bouncing-ball",
+    control="Newton's impact law",
+    cost=3,
+)
 def leaking(sheet: Sheet) -> None:
     """Fig. 2 with a RATTLE whose percussions do not arrive whole: the impact law is not met."""
     s0_rattle.ball_gap(sheet.breaking(lambda method: Leaking()))
@@ -62,7 +76,9 @@ def pulling(sheet: Sheet) -> None:
 
 @entry("S0", "8", "An order is lost", shows="mass-on-slope", control="case 1: e_q", cost=12)
 def late(sheet: Sheet) -> None:
-    """Fig. 8 with a RATTLE that makes an error of dt^2 in each step: first order where the paper has second."""
+    """Fig. 8 with a RATTLE that makes an error of dt^2 in each step:
+    first order where the paper has second.
+    """
     s0_rattle.slope_orders(sheet.breaking(lambda method: Late()))
 
 
@@ -159,13 +175,27 @@ def sluggish_woodpecker(sheet: Sheet) -> None:
     s4_examples.woodpecker(sheet.breaking(stepsize=sluggish))
 
 
-@entry("S4", "10", "Extrapolation stops at a thousand times its tolerance", shows="falling-mass", control=STOPS, cost=8)
+@entry(
+    "S4",
+    "10",
+    "Extrapolation stops at a thousand times its tolerance",
+    shows="falling-mass",
+    control=STOPS,
+    cost=8,
+)
 def careless_falling_mass(sheet: Sheet) -> None:
     """Fig. 10 with an extrapolation that is content too soon."""
     s4_examples.falling_mass_with_odd_substeps(sheet.breaking(stepsize=careless))
 
 
-@entry("S4", "13", "Extrapolation stops at a thousand times its tolerance", shows="woodpecker", control=STOPS, cost=9)
+@entry(
+    "S4",
+    "13",
+    "Extrapolation stops at a thousand times its tolerance",
+    shows="woodpecker",
+    control=STOPS,
+    cost=9,
+)
 def careless_woodpecker(sheet: Sheet) -> None:
     """Fig. 13 with an extrapolation that is content too soon."""
     s4_examples.woodpecker(sheet.breaking(stepsize=careless))

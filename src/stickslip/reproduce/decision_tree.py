@@ -52,7 +52,9 @@ TREE = Question(
             Question(
                 "Is order 2 enough?",
                 Leaf("rattle", "ss.Rattle()", "the cheapest that does not penetrate"),
-                Leaf("lobatto3", "ss.LobattoIIIAB(stages=3)", 'symplectic; form="momentum" if M depends on q'),
+                Leaf(
+                    "lobatto3", "ss.LobattoIIIAB(stages=3)", 'symplectic; form="momentum" if M depends on q'
+                ),
             ),
             Question(
                 "Are there hundreds of contacts, and\nmay they overlap a little?",
@@ -107,7 +109,14 @@ def _answer(axis: Any, word: str, start: tuple[float, float], end: tuple[float, 
     axis.plot([x, x, x_end], [y, y_end, y_end], color=color, lw=1.1, zorder=1)
     at = (x + 0.51, y) if y == y_end else (x, y - 0.42)
     axis.text(
-        *at, word, fontsize=8, color=color, ha="center", va="center", zorder=4, bbox={"fc": "w", "ec": "none", "pad": 1}
+        *at,
+        word,
+        fontsize=8,
+        color=color,
+        ha="center",
+        va="center",
+        zorder=4,
+        bbox={"fc": "w", "ec": "none", "pad": 1},
     )
 
 

@@ -1,7 +1,7 @@
 """What a figure of a paper is reproduced on: checks with their verdicts, pictures, remarks.
 
-An entry is a function of a `Sheet`, registered with `entry`. It runs what the paper ran, draws what it drew and judges it
-against something known from elsewhere:
+An entry is a function of a `Sheet`, registered with `entry`. It runs what the paper ran, draws what it drew
+and judges it against something known from elsewhere:
 
     @entry("S0", "2", "A bouncing ball comes to rest", shows="bouncing-ball")
     def gap(sheet):
@@ -45,7 +45,10 @@ def _number(x: float) -> str:
 
 
 class Sheet:
-    """Collects what an entry finds. ``quick`` asks for fewer steps, sizes or methods, never for looser tolerances."""
+    """Collects what an entry finds.
+
+    ``quick`` asks for fewer steps, sizes or methods, never for looser tolerances.
+    """
 
     def __init__(self, quick: bool = False):
         self.quick = quick
@@ -57,7 +60,9 @@ class Sheet:
 
     # ---- runs
 
-    def breaking(self, method: Callable[[Method], Method] | None = None, **parts: Callable[[Any], Any]) -> "Sheet":
+    def breaking(
+        self, method: Callable[[Method], Method] | None = None, **parts: Callable[[Any], Any]
+    ) -> "Sheet":
         """From here on methods, or the ``system`` or the ``stepsize`` they get, are replaced by broken ones.
 
         So a negative control runs the same entry, which goes on to judge by what it believes to have run.
@@ -74,7 +79,9 @@ class Sheet:
         return self._run({}, b, method, **options)
 
     @staticmethod
-    def _run(broken: dict[str, Callable[[Any], Any]], b: Benchmark, method: Method | None, **options: Any) -> Solution:
+    def _run(
+        broken: dict[str, Callable[[Any], Any]], b: Benchmark, method: Method | None, **options: Any
+    ) -> Solution:
         def part(name: str, sound: Any) -> Any:
             return broken[name](sound) if name in broken else sound
 
@@ -99,11 +106,15 @@ class Sheet:
 
     # ---- verdicts
 
-    def close(self, what: str, got: Any, expected: Any, *, atol: float = 0.0, rtol: float = 0.0, source: str) -> None:
+    def close(
+        self, what: str, got: Any, expected: Any, *, atol: float = 0.0, rtol: float = 0.0, source: str
+    ) -> None:
         """|got - expected| <= atol + rtol |expected|."""
         got, expected = float(got), float(expected)
         allowed = atol + rtol * abs(expected)
-        tolerance = f"± {allowed:.2g}" if not rtol else f"± {100 * rtol:.3g} %" + (f" ± {atol:.2g}" if atol else "")
+        tolerance = (
+            f"± {allowed:.2g}" if not rtol else f"± {100 * rtol:.3g} %" + (f" ± {atol:.2g}" if atol else "")
+        )
         holds = bool(abs(got - expected) <= allowed)
         self._say(Check(what, _number(expected), _number(got), tolerance, holds, source))
 
@@ -141,7 +152,9 @@ class Sheet:
 
     # ---- pictures
 
-    def axes(self, rows: int = 1, columns: int = 2, title: str = "", size: tuple[float, float] | None = None) -> Any:
+    def axes(
+        self, rows: int = 1, columns: int = 2, title: str = "", size: tuple[float, float] | None = None
+    ) -> Any:
         """An array of matplotlib axes, rows by columns; the picture belongs to the sheet."""
         figure, axes = plot.axes(rows, columns, title, size or (4.4 * columns, 2.9 * rows))
         self._figures.append(figure)
@@ -182,8 +195,8 @@ ENTRIES: list[Entry] = []
 
 
 def entry(
-    paper: str, figures: str | tuple[str, ...], title: str, *, shows: str | tuple[str, ...] = (), quick: bool = True,
-    control: str = "", cost: float = 10.0,
+    paper: str, figures: str | tuple[str, ...], title: str, *, shows: str | tuple[str, ...] = (),
+    quick: bool = True, control: str = "", cost: float = 10.0,
 ) -> Callable[[Callable[[Sheet], None]], Callable[[Sheet], None]]:  # fmt: skip
     """Registers a function of a `Sheet` as the reproduction of one or more figures of a paper.
 

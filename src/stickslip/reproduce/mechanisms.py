@@ -19,13 +19,23 @@ class Mechanism(NamedTuple):
 
 MECHANISMS = {
     "slider-crank": Mechanism(
-        "A slider with clearance rattles itself straight, then slides along one wall (S0, S1, S3).", 0.1, 12.0, 6.0, True
+        "A slider with clearance rattles itself straight, then slides along one wall (S0, S1, S3).",
+        0.1,
+        12.0,
+        6.0,
+        True,
     ),
     "woodpecker": Mechanism("The sleeve jams and lets go, the beak pecks (S4).", 0.2, 12.0, 6.0, True),
-    "tippedisk": Mechanism("Spun about an in-plane axis, it raises its centre of gravity (S0, S3).", 1.0, 12.0, 8.0, True),
+    "tippedisk": Mechanism(
+        "Spun about an in-plane axis, it raises its centre of gravity (S0, S3).", 1.0, 12.0, 8.0, True
+    ),
     "tippe-top": Mechanism("Spun on its body, it turns over onto its stem (S2).", 1.5, 12.0, 12.0),
-    "guided-hopper": Mechanism("A hopper with a leaf-spring leg: contact of a flexible body (S2).", 0.35, 10.0, 20.0),
-    "tetrahedron": Mechanism("Falls flat and slides with anisotropic friction, not straight on (S3).", 2.0, 8.0, 15.0),
+    "guided-hopper": Mechanism(
+        "A hopper with a leaf-spring leg: contact of a flexible body (S2).", 0.35, 10.0, 20.0
+    ),
+    "tetrahedron": Mechanism(
+        "Falls flat and slides with anisotropic friction, not straight on (S3).", 2.0, 8.0, 15.0
+    ),
     "disk-mixer": Mechanism("Thirty disks in a rotating drum, 465 candidate contacts (S4).", 0.5, 10.0, 25.0),
 }
 

@@ -31,7 +31,10 @@ def summary(outcomes: Sequence[Outcome], films: Sequence[Film] = ()) -> tuple[bo
     ran = [o for o in entries if not o.left_out]
     good = sum(o.good for o in ran)
     checks = [c for o in ran for c in o.checks]
-    text = f"{good} of {len(ran)} figures and tables hold ({sum(c.holds for c in checks)} of {len(checks)} checks)"
+    text = (
+        f"{good} of {len(ran)} figures and tables hold ({sum(c.holds for c in checks)} of {len(checks)} "
+        "checks)"
+    )
     if len(entries) > len(ran):
         text += f"; {len(entries) - len(ran)} left out"
     if controls:
@@ -57,7 +60,10 @@ class _View:
 def write(outcomes: Sequence[Outcome], films: Sequence[Film], seconds: float, out: Path) -> Path:
     """``out/index.html`` and ``out/verdicts.json``."""
     passed, text = summary(outcomes, films)
-    machine = f"Python {platform.python_version()}, jax {jax.__version__} on {jax.default_backend()}, {platform.machine()}"
+    machine = (
+        f"Python {platform.python_version()}, jax {jax.__version__} on {jax.default_backend()}, "
+        f"{platform.machine()}"
+    )
     views = [_View(o) for o in outcomes]
     shown = dict.fromkeys([film.name for film in films] + [name for o in outcomes for name in o.shows])
     by_paper: dict[str, list[_View]] = {}
@@ -67,7 +73,11 @@ def write(outcomes: Sequence[Outcome], films: Sequence[Film], seconds: float, ou
     page = render(
         "reproduce.html",
         title="stickslip reproduces five papers",
-        summary={"passed": passed, "text": text, "made": f"stickslip {__version__}, {machine}; {seconds:.0f} s"},
+        summary={
+            "passed": passed,
+            "text": text,
+            "made": f"stickslip {__version__}, {machine}; {seconds:.0f} s",
+        },
         papers={paper: PAPERS[paper] for paper in by_paper},
         by_paper=by_paper,
         controls=[view for view in views if view.control],
@@ -79,8 +89,9 @@ def write(outcomes: Sequence[Outcome], films: Sequence[Film], seconds: float, ou
     (out / "index.html").write_text(page, encoding="utf-8")
     verdicts = [
         {
-            "paper": o.paper, "figures": o.figures, "title": o.title, "control": o.control, "verdict": o.verdict,
-            "good": o.good, "seconds": round(o.seconds, 2), "error": o.error, "checks": [c._asdict() for c in o.checks],
+            "paper": o.paper, "figures": o.figures, "title": o.title, "control": o.control,
+            "verdict": o.verdict, "good": o.good, "seconds": round(o.seconds, 2), "error": o.error,
+            "checks": [c._asdict() for c in o.checks],
         }
         for o in outcomes
     ]  # fmt: skip

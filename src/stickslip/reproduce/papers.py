@@ -25,16 +25,16 @@ from . import (  # noqa: F401  (they register their entries)
 from .coverage import COVERAGE, STATEMENTS
 
 PAPERS = {
-    "S0": "Breuling, Capobianco, Eugster, Leine: A nonsmooth RATTLE algorithm for mechanical systems with frictional"
-    " unilateral constraints, Nonlinear Analysis: Hybrid Systems 52, 2024",
-    "S1": "Capobianco, Harsch, Leyendecker: Lobatto-type variational integrators for mechanical systems with frictional"
-    " contact, CMAME",
-    "S2": "Capobianco, Harsch, Eugster, Leine: A nonsmooth generalized-alpha method for mechanical systems with"
-    " frictional contact, IJNME 122, 2021",
-    "S3": "Breuling: Projected and partitioned Runge-Kutta methods for nonsmooth mechanical systems with frictional"
-    " contact and impacts, thesis, Stuttgart 2024",
-    "S4": "Studer, Leine, Glocker: Step size adjustment and extrapolation for time-stepping schemes in non-smooth"
-    " dynamics, IJNME 76, 2008",
+    "S0": "Breuling, Capobianco, Eugster, Leine: A nonsmooth RATTLE algorithm for mechanical systems with"
+    " frictional unilateral constraints, Nonlinear Analysis: Hybrid Systems 52, 2024",
+    "S1": "Capobianco, Harsch, Leyendecker: Lobatto-type variational integrators for mechanical systems with"
+    " frictional contact, CMAME",
+    "S2": "Capobianco, Harsch, Eugster, Leine: A nonsmooth generalized-alpha method for mechanical systems"
+    " with frictional contact, IJNME 122, 2021",
+    "S3": "Breuling: Projected and partitioned Runge-Kutta methods for nonsmooth mechanical systems with"
+    " frictional contact and impacts, thesis, Stuttgart 2024",
+    "S4": "Studer, Leine, Glocker: Step size adjustment and extrapolation for time-stepping schemes in"
+    " non-smooth dynamics, IJNME 76, 2008",
 }
 
 # What is made again: numbered figures, tables and algorithms, and statements without a number.

@@ -43,11 +43,15 @@ class Outcome(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """As it should be: everything holds, or, of a broken scheme, the check fails that must, without an accident."""
+        """As it should be: everything holds, or, of a broken scheme,
+        the check fails that must, without an accident.
+        """
         if self.left_out:
             return True
         if self.control:
-            return not self.error and any(self.control in check.what and not check.holds for check in self.checks)
+            return not self.error and any(
+                self.control in check.what and not check.holds for check in self.checks
+            )
         return self.all_hold
 
     @property
@@ -74,7 +78,9 @@ def _place(figure: str) -> tuple[bool, list[int]]:
 
 
 def select(papers: Sequence[str], figure: str | None) -> list[Entry]:
-    """Entries of the papers (all if none is named) with the controls that break them, or those of one figure."""
+    """Entries of the papers (all if none is named) with the controls that break them,
+    or those of one figure.
+    """
     known = sorted({e.paper for e in entries()})
     for paper in papers:
         if paper not in known:
@@ -91,10 +97,17 @@ def select(papers: Sequence[str], figure: str | None) -> list[Entry]:
 
 
 def _outcome(
-    e: Entry, sheet: Sheet, pictures: Sequence[bytes] = (), *, left_out: bool = False, error: str = "", seconds: float = 0.0
+    e: Entry,
+    sheet: Sheet,
+    pictures: Sequence[bytes] = (),
+    *,
+    left_out: bool = False,
+    error: str = "",
+    seconds: float = 0.0,
 ) -> Outcome:
     return Outcome(
-        e.key, e.paper, e.figures, e.title, inspect.getdoc(e.function) or "", e.shows, e.control, left_out, sheet.checks,
+        e.key, e.paper, e.figures, e.title, inspect.getdoc(e.function) or "", e.shows, e.control, left_out,
+        sheet.checks,
         sheet.notes, list(pictures), inspect.getsource(e.function), e.function.__module__, error, seconds,
     )  # fmt: skip
 
@@ -139,7 +152,9 @@ def _forgetful_job(kind: str, name: str, quick: bool) -> Outcome | Film:
 def _in_processes(
     jobs: Sequence[tuple[str, str, bool]], workers: int, do: Callable[..., Any] = _forgetful_job
 ) -> Iterator[Outcome | Film]:
-    """Results as they come. If a process dies, what is left is done one by one: only the job that kills is lost."""
+    """Results as they come. If a process dies, what is left is done one by one:
+    only the job that kills is lost.
+    """
     left = list(jobs)
     with _processes(workers) as pool:
         running = {pool.submit(do, *job): job for job in jobs}
@@ -175,10 +190,16 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def perform_all(
-    chosen: Sequence[Entry], films: Sequence[str], quick: bool, workers: int, report: Callable[[Outcome | Film], None]
+    chosen: Sequence[Entry],
+    films: Sequence[str],
+    quick: bool,
+    workers: int,
+    report: Callable[[Outcome | Film], None],
 ) -> tuple[list[Outcome], list[Film]]:
     """All outcomes and films, each in the order given; ``report`` hears of each as it comes."""
-    costs = {("entry", e.key): e.cost for e in chosen} | {("film", name): MECHANISMS[name].cost for name in films}
+    costs = {("entry", e.key): e.cost for e in chosen} | {
+        ("film", name): MECHANISMS[name].cost for name in films
+    }
     # The longest first, so that no process is left alone with one at the end.
     jobs = [(*job, quick) for job in sorted(costs, key=lambda job: -costs[job])]
     alone = workers == 1 or len(jobs) == 1

@@ -37,20 +37,27 @@ PRINTED = Rattle(friction="printed", solver=SemismoothNewton(atol=1e-8, rtol=0.0
 
 @entry("S0", "2", "A bouncing ball comes to rest", shows="bouncing-ball", cost=3)
 def ball_gap(sheet: Sheet) -> None:
-    """The contact distance through an accumulation point at a moderate step. Closed form: impacts, rest, impact law."""
+    """The contact distance through an accumulation point at a moderate step.
+
+    Closed form: impacts, rest, impact law.
+    """
     ball_comes_to_rest(sheet, "RATTLE", Rattle())
 
 
 @entry("S0", "3", "A spinning ball slips or rolls after its impact", shows="bouncing-ball", cost=3)
 def ball_percussions(sheet: Sheet) -> None:
-    """Normal and friction percussions of cases 2 and 3. Closed form: momentum of every step, rolling, time of stick."""
+    """Normal and friction percussions of cases 2 and 3.
+
+    Closed form: momentum of every step, rolling, time of stick.
+    """
     ball_slips_or_rolls(sheet, "RATTLE", Rattle())
 
 
 @entry("S0", "5", "The slider of a slider-crank rattles itself straight", shows="slider-crank", cost=7)
 def slider_crank(sheet: Sheet) -> None:
-    """Gaps, tilt and velocities of a mechanism with clearance, dt = 1e-4. Judged by its laws, the tilt that vanishes, the
-    time of a revolution and an energy that only oscillates: the motion is too sensitive for pointwise values."""
+    """Gaps, tilt and velocities of a mechanism with clearance, dt = 1e-4. Judged by its laws, the tilt that
+    vanishes, the time of a revolution and an energy that only oscillates: the motion is too sensitive for
+    pointwise values."""
     b: Any = benchmarks.load("slider-crank")
     sol: Any = sheet.run(b, Rattle())
     judge_crank(sheet, b, sol)
@@ -60,7 +67,9 @@ def slider_crank(sheet: Sheet) -> None:
     judge_dissipation(sheet, sol, sheet.run_sound(b, Rattle(), dt=b.dt / 2))
     slope = np.polyfit(np.log(dts), np.log(excess), 1)[0]
     source = "symplectic: energy oscillates with dt^2; friction and impacts take some meanwhile"
-    sheet.at_least(f"order of the energy above its start ({excess[1]:.1e} at 1e-4)", slope, 1.8, source=source)
+    sheet.at_least(
+        f"order of the energy above its start ({excess[1]:.1e} at 1e-4)", slope, 1.8, source=source
+    )
     rates = gap_rates(sol)
     (a, c), (d, e), (f, h) = sheet.axes(3, 2, "Slider-crank, RATTLE, dt = 1e-4")
     gap_and_rate(a, sol, rates, 0)
@@ -83,7 +92,10 @@ def slider_crank(sheet: Sheet) -> None:
 
 @entry("S0", "7", "A point mass falls, slides and sticks on a slope", shows="mass-on-slope", cost=5)
 def slope_trajectories(sheet: Sheet) -> None:
-    """Positions, velocities and percussions of cases 1 to 4. Converged reference: when and where it reverses and sticks."""
+    """Positions, velocities and percussions of cases 1 to 4.
+
+    Converged reference: when and where it reverses and sticks.
+    """
     names = ("at rest", "downhill", "uphill", "dropped")
     cases = {f"case {i}: {name}": i for i, name in enumerate(names, start=1)}
     trajectories(sheet, Rattle(), cases, 6.4e-3, "quP")
@@ -121,13 +133,21 @@ def slope_errors(sheet: Sheet, case: int, dts: Sequence[float]) -> dict[str, lis
     return errors
 
 
-@entry("S0", "8", "RATTLE is second order while contact persists, first order across events", shows="mass-on-slope", cost=7)
+@entry(
+    "S0",
+    "8",
+    "RATTLE is second order while contact persists, first order across events",
+    shows="mass-on-slope",
+    cost=7,
+)
 def slope_orders(sheet: Sheet) -> None:
-    """Errors of q, u and percussions over the printed step sizes, norm (56), up to t = 3.2768. Reference: the exact motion
-    (one degree of freedom, DOP853 from one converged event time to the next)."""
+    """Errors of q, u and percussions over the printed step sizes, norm (56), up to t = 3.2768. Reference: the
+    exact motion (one degree of freedom, DOP853 from one converged event time to the next)."""
     dts = [2.56e-2 * 0.5**k for k in range(3 if sheet.quick else 0, 8)]
     labels = ("$e_q$", "$e_u$", r"$e_{\Delta P_N}$", r"$e_{\Delta P_F}$", "mean force in a step")
-    panels = sheet.axes(2, 2, "Point mass on slope, RATTLE: errors in norm (56), slip-stick transition included")
+    panels = sheet.axes(
+        2, 2, "Point mass on slope, RATTLE: errors in norm (56), slip-stick transition included"
+    )
     for case, axis in enumerate(panels.flat, start=1):
         errors = slope_errors(sheet, case, dts)
         for error, style, label in zip(errors.values(), ("o-", "s-", "^-", "v-", "d--"), labels, strict=True):
@@ -146,8 +166,10 @@ def slope_orders(sheet: Sheet) -> None:
                 more.draw(axis, i, color=f"C{i}", label="" if i else "more step sizes")
     panels[1, 0].legend(fontsize=7, loc="lower right")
     sheet.note(
-        "The printed first order of the percussions is drawn but not judged: increments of steps of different length are"
-        " compared (those of the reference are of 5e-5), which differ by as much as the step, whatever the scheme. Against"
+        "The printed first order of the percussions is drawn but not judged: increments of steps of "
+        "different length are"
+        " compared (those of the reference are of 5e-5), which differ by as much as the step, whatever the "
+        "scheme. Against"
         " the exact percussion of the same step they are as accurate as the motion: order 2 in cases 1 and 2."
     )
 
@@ -163,7 +185,9 @@ class Tilt(NamedTuple):
 
 def tilt_of_disk(sol: Any) -> Tilt:
     A = np.asarray(jax.jit(jax.vmap(rotation_matrix))(sol.q[:, 3:]))
-    return Tilt(sol.q[:, 2], np.asarray(inclinations(sol.q[:, 3:])), np.unwrap(np.arctan2(A[:, 2, 0], A[:, 2, 1])))
+    return Tilt(
+        sol.q[:, 2], np.asarray(inclinations(sol.q[:, 3:])), np.unwrap(np.arctan2(A[:, 2, 0], A[:, 2, 1]))
+    )
 
 
 def inversion_time(sol: Any, height: float) -> float:
@@ -180,7 +204,9 @@ def judge_disk(sheet: Sheet, b: Any, name: str, sol: Any) -> None:
     source = f"{ref['source']}; what can be read off a printed curve"
     sheet.at_most(f"{name}: error of z by the rise, 10 times up to t = 5", off_z / rise, 0.025, source=source)
     half = math.radians(0.5)
-    sheet.at_most(f"{name}: error of theta while it inverts", off_theta, half, source=f"{source}: half a degree")
+    sheet.at_most(
+        f"{name}: error of theta while it inverts", off_theta, half, source=f"{source}: half a degree"
+    )
     t = inversion_time(sol, b.system.r)
     sheet.close(f"{name}: time of inversion, z = r", t, ref["inversion_time"], rtol=0.01, source=source)
 
@@ -193,19 +219,25 @@ def disk_orders(sheet: Sheet, b: Any) -> None:
         errors = [abs(inversion_time(sol, b.system.r) - b.reference["inversion_time"]) for sol in runs]
         sheet.order(f"RATTLE, {name}: time of inversion", dts, errors, order, source=b.reference["source"])
     sheet.note(
-        "The paper takes RATTLE for second order here. With the printed friction law, one direction for the whole step, it"
-        " is first order, as slip turns; with friction stage by stage, this package's default, it is second order."
+        "The paper takes RATTLE for second order here. With the printed friction law, one direction for the "
+        "whole step, it"
+        " is first order, as slip turns; with friction stage by stage, this package's default, it is second "
+        "order."
     )
 
 
 @entry("S0", "10", "The tippedisk turns upside down", shows="tippedisk", quick=False, cost=73)
 def tippedisk(sheet: Sheet) -> None:
-    """Height and inclination with RATTLE and generalized-alpha at dt = 1e-3 and with Moreau's scheme at 1e-5, printed laws.
-    Converged reference (smooth motion in persistent slip): heights, inclinations, time of inversion."""
+    """Height and inclination with RATTLE and generalized-alpha at dt = 1e-3 and with Moreau's scheme at 1e-5,
+    printed laws. Converged reference (smooth motion in persistent slip): heights, inclinations, time of
+    inversion."""
     b: Any = benchmarks.load("tippedisk")
     runs = {
         "Moreau, dt = 1e-5": (sheet.run(b, MoreauMidpoint(), dt=1e-5), "k-"),
-        "generalized-alpha, dt = 1e-3": (sheet.run(b, GeneralizedAlpha(rho_inf=0.9, friction="printed")), "--"),
+        "generalized-alpha, dt = 1e-3": (
+            sheet.run(b, GeneralizedAlpha(rho_inf=0.9, friction="printed")),
+            "--",
+        ),
         "RATTLE, dt = 1e-3": (sheet.run(b, PRINTED), ":"),
     }
     ref, end = b.reference, 1.5
@@ -218,14 +250,25 @@ def tippedisk(sheet: Sheet) -> None:
         every, tilt = max(1, round(1e-3 / sol.t[1])), tilt_of_disk(sol)
         drawn = sol.t[::every] <= end
         for axis, values in zip(panels, (1e3 * tilt.z, tilt.theta, np.sin(tilt.psi)), strict=True):
-            axis.plot(sol.t[::every][drawn], values[::every][drawn], style, lw=0.8 if style == "k-" else 1.6, label=name)
-    names = ("height of the centre of mass in $10^{-3}$", r"inclination $\theta$", r"$\sin\psi$, last Euler angle $\psi$")
+            axis.plot(
+                sol.t[::every][drawn],
+                values[::every][drawn],
+                style,
+                lw=0.8 if style == "k-" else 1.6,
+                label=name,
+            )
+    names = (
+        "height of the centre of mass in $10^{-3}$",
+        r"inclination $\theta$",
+        r"$\sin\psi$, last Euler angle $\psi$",
+    )
     for axis, values, title in zip(panels, (1e3 * z, theta, sin_psi), names, strict=True):
         axis.plot(times, values, "ko", ms=4, mfc="none", label="converged reference")
         axis.set(xlabel="t", title=title)
     panels[0].legend(fontsize=7)
     sheet.note(
-        "Erratum: the caption takes the last Euler angle of zxz for the inclination, which is the second. Both are drawn."
+        "Erratum: the caption takes the last Euler angle of zxz for the inclination, which is the second. "
+        "Both are drawn."
     )
     disk_orders(sheet, b)
 
@@ -250,7 +293,9 @@ def in_words(stages: Sequence[tuple[float, float]]) -> str:
     return "; ".join(f"stage {i}: {most:.0f}, {mean:.4f}" for i, (most, mean) in enumerate(stages, start=1))
 
 
-TIGHT = Rattle(friction="printed", solver=Automatic(newton=SemismoothNewton(atol=1e-15, rtol=1e-14, max_iterations=50)))
+TIGHT = Rattle(
+    friction="printed", solver=Automatic(newton=SemismoothNewton(atol=1e-15, rtol=1e-14, max_iterations=50))
+)
 
 
 def largest_violation(sol: Any) -> float:
@@ -273,8 +318,8 @@ def judge_solves(sheet: Sheet, name: str, b: Any, sol: Any) -> None:
 @entry("S0", "Table 1", "Newton iterations of a step", cost=32,
        shows=("bouncing-ball", "slider-crank", "mass-on-slope", "tippedisk"))  # fmt: skip
 def newton_iterations(sheet: Sheet) -> None:
-    """Largest and mean number of Newton iterations of both stages, with the printed friction law and tolerance (1e-8).
-    Fewer are better: each number is at most the printed one."""
+    """Largest and mean number of Newton iterations of both stages, with the printed friction law and
+    tolerance (1e-8). Fewer are better: each number is at most the printed one."""
     wanted = {key: row for key, row in TABLE_1.items() if not sheet.quick or key[0] == "mass-on-slope"}
     found = {}
     for (name, case, steps), printed in wanted.items():
@@ -288,8 +333,10 @@ def newton_iterations(sheet: Sheet) -> None:
         sheet.holds(what, fewer, expected=f"at most {in_words(printed)}", got=in_words(counts), source=source)
         judge_solves(sheet, f"{name}, case {case}", b, sol)
     sheet.note(
-        "Erratum: in the printed row of ball case 2 no number of steps gives both averages (stage 2 repeats case 1). The"
-        " counts here are lower because positions and velocities are eliminated and a stage starts from the last percussion:"
+        "Erratum: in the printed row of ball case 2 no number of steps gives both averages (stage 2 repeats "
+        "case 1). The"
+        " counts here are lower because positions and velocities are eliminated and a stage starts from the "
+        "last percussion:"
         " where nothing changes it is solved at once."
     )
     panels = sheet.axes(1, 2, "Newton iterations, mean of all steps", size=(9, 0.32 * len(found) + 1.2))[0]
@@ -297,5 +344,7 @@ def newton_iterations(sheet: Sheet) -> None:
         rows = np.arange(len(found))[::-1]
         axis.plot([row[stage][1] for row in wanted.values()], rows, "k|", ms=9, mew=1.5, label="S0 Table 1")
         axis.plot([row[stage][1] for row in found.values()], rows, "o", ms=5, label="here")
-        axis.set(title=f"stage {stage + 1}", yticks=rows, yticklabels=found if stage == 0 else [], xlim=(0, None))
+        axis.set(
+            title=f"stage {stage + 1}", yticks=rows, yticklabels=found if stage == 0 else [], xlim=(0, None)
+        )
     panels[1].legend(fontsize=8, loc="upper right")

@@ -1,7 +1,9 @@
-"""S1 beyond its figures: what makes Lobatto IIIA-IIIB methods variational, velocity constraints, tangential restitution.
+"""S1 beyond its figures: what makes Lobatto IIIA-IIIB methods variational, velocity constraints,
+tangential restitution.
 
-The paper says of symplecticity and energy only that variational integrators have it (section 1, with [1] Marsden and West
-2001 and [2] Jay 1996, who prove it); constraints gamma and e_F stand in its equations, and no example uses them.
+The paper says of symplecticity and energy only that variational integrators have it (section 1, with [1]
+Marsden and West 2001 and [2] Jay 1996, who prove it); constraints gamma and e_F stand in its equations, and
+no example uses them.
 """
 
 import dataclasses
@@ -27,7 +29,10 @@ VARIATIONAL: dict[str, Method] = {
     "Lobatto IIIA-IIIB, s = 2": LobattoIIIAB(stages=2, solver=TIGHT),
     THREE: LobattoIIIAB(stages=3, solver=TIGHT),
 }
-OTHERS: dict[str, Method] = {"Radau IIA, s = 2": RadauIIA(stages=2, solver=TIGHT), "TR-BDF2": TRBDF2(solver=TIGHT)}
+OTHERS: dict[str, Method] = {
+    "Radau IIA, s = 2": RadauIIA(stages=2, solver=TIGHT),
+    "TR-BDF2": TRBDF2(solver=TIGHT),
+}
 PROOF = "S1 section 1: variational integrators are symplectic, [1], [2]"
 CONTROL = "not variational: the same measure must see it"
 LINES = ("-", "--", ":", "-", "-")  # of methods: RATTLE and two stages are the same here
@@ -37,7 +42,9 @@ LINES = ("-", "--", ":", "-", "-")  # of methods: RATTLE and two stages are the 
 
 
 class Canonical:
-    """The map of a run of the benchmark `pendulum` in (phi, p), p = m L^2 phi_dot; the run is Cartesian, with g = 0."""
+    """The map of a run of the benchmark `pendulum` in (phi, p), p = m L^2 phi_dot;
+    the run is Cartesian, with g = 0.
+    """
 
     def __init__(self, dt: float, steps: int):
         self.b: Any = benchmarks.load("pendulum")
@@ -59,47 +66,80 @@ class Canonical:
         return jnp.stack([phi, s.m * (x * sol.u[:, 1] - y * sol.u[:, 0])], axis=-1)
 
     def tangent(self, method: Method) -> Any:
-        """(z, dz) -> (phi, p) at every step and its derivative in the direction dz: one program for all that is asked."""
+        """(z, dz) -> (phi, p) at every step and its derivative in the direction dz:
+        one program for all that is asked.
+        """
         return jax.jit(lambda z, dz: jax.jvp(lambda z: self.run(method, z), (z,), (dz,)))
 
 
-@entry("S1", "symplecticity", "Variational methods keep areas of phase space, others shrink them", shows="pendulum", cost=10)
+@entry(
+    "S1",
+    "symplecticity",
+    "Variational methods keep areas of phase space, others shrink them",
+    shows="pendulum",
+    cost=10,
+)
 def symplecticity(sheet: Sheet) -> None:
-    """A disc of initial states of a pendulum with a bilateral constraint, carried by steps of a tenth of its period. Its
-    area is the integral of p dphi round it; derivatives, those of the determinant too, are taken through the run, exact to
-    round-off. One degree of freedom: area is all of it."""
+    """A disc of initial states of a pendulum with a bilateral constraint, carried by steps of a tenth of its
+    period. Its area is the integral of p dphi round it; derivatives, those of the determinant too, are taken
+    through the run, exact to round-off. One degree of freedom: area is all of it."""
     flow, shown, n = Canonical(0.2, 30), (0, 2, 7, 30), 128
     centre, radii, s = np.array([-0.6, 0.5]), np.array([0.35, 1.2]), 2 * math.pi * np.arange(n) / n
     circle = np.column_stack([np.cos(s), np.sin(s)]), np.column_stack([-np.sin(s), np.cos(s)])
-    panels = sheet.axes(2, 3, "Pendulum with a bilateral constraint, dt = 0.2: a disc of initial states", size=(11.5, 6.2))
+    panels = sheet.axes(
+        2, 3, "Pendulum with a bilateral constraint, dt = 0.2: a disc of initial states", size=(11.5, 6.2)
+    )
     last = panels[1, 2]
-    for k, (axis, (name, method)) in enumerate(zip(panels.flat, {**VARIATIONAL, **OTHERS}.items(), strict=False)):
+    for k, (axis, (name, method)) in enumerate(
+        zip(panels.flat, {**VARIATIONAL, **OTHERS}.items(), strict=False)
+    ):
         tangent = flow.tangent(method)
-        z, dz = (np.stack(x, axis=1) for x in zip(*map(tangent, centre + radii * circle[0], radii * circle[1]), strict=True))
-        areas = 2 * math.pi * np.abs((z[..., 1] * dz[..., 0]).mean(axis=1))  # spectrally accurate on a closed curve
+        z, dz = (
+            np.stack(x, axis=1)
+            for x in zip(*map(tangent, centre + radii * circle[0], radii * circle[1]), strict=True)
+        )
+        # spectrally accurate on a closed curve
+        areas = 2 * math.pi * np.abs((z[..., 1] * dz[..., 0]).mean(axis=1))
         det = np.linalg.det(np.stack([tangent(centre, e)[1] for e in np.eye(2)], axis=-1))
         with sheet.under(name):
             if name in VARIATIONAL:
-                sheet.at_most("|area/area at the start - 1|", np.abs(areas / areas[0] - 1).max(), 1e-9, source=PROOF)
-                sheet.at_most("|det - 1| of the map, after any step", np.abs(det - 1).max(), 1e-10, source=PROOF)
+                sheet.at_most(
+                    "|area/area at the start - 1|", np.abs(areas / areas[0] - 1).max(), 1e-9, source=PROOF
+                )
+                sheet.at_most(
+                    "|det - 1| of the map, after any step", np.abs(det - 1).max(), 1e-10, source=PROOF
+                )
             else:
-                sheet.at_most("area/area at the start after 30 steps", areas[-1] / areas[0], 0.95, source=CONTROL)
+                sheet.at_most(
+                    "area/area at the start after 30 steps", areas[-1] / areas[0], 0.95, source=CONTROL
+                )
                 sheet.at_most("determinant of the map after 30 steps", det[-1], 0.95, source=CONTROL)
         for color, i in enumerate(shown):
             axis.fill(*z[i].T, alpha=0.4, lw=0.8, ec="k", fc=f"C{color}", label=f"t = {i * flow.dt:g}")
         axis.set(title=f"{name}: area × {areas[-1] / areas[0]:.3f}", xlim=(-2.8, 0.2), ylim=(-5.5, 5))
         axis.set(xlabel=r"$\varphi$", ylabel="$p$")
-        last.plot(np.arange(flow.steps + 1) * flow.dt, areas / areas[0], LINES[k], lw=1.6, color=f"C{k}", label=name)
+        last.plot(
+            np.arange(flow.steps + 1) * flow.dt, areas / areas[0], LINES[k], lw=1.6, color=f"C{k}", label=name
+        )
     panels[0, 0].legend(fontsize=7, loc="lower left", ncols=2)
     last.set(title="area over area at the start", xlabel="t")
     last.legend(fontsize=7, loc="lower left")
-    sheet.note("S1 has no figure of this: section 1 names symplecticity as what long-term energetic consistency bears on.")
+    sheet.note(
+        "S1 has no figure of this: section 1 names symplecticity as what long-term energetic consistency "
+        "bears on."
+    )
 
 
-@entry("S1", "long-time energy", "The energy of variational methods oscillates, others drift", shows="pendulum", cost=8)
+@entry(
+    "S1",
+    "long-time energy",
+    "The energy of variational methods oscillates, others drift",
+    shows="pendulum",
+    cost=8,
+)
 def long_time_energy(sheet: Sheet) -> None:
-    """A pendulum over ninety periods in steps of a twentieth of one. The error of a symplectic method is bounded: as large
-    in the last fifth of the time as in the first."""
+    """A pendulum over ninety periods in steps of a twentieth of one. The error of a symplectic method is
+    bounded: as large in the last fifth of the time as in the first."""
     b = benchmarks.load("pendulum")
     a, c = sheet.axes(1, 2, "Pendulum with a bilateral constraint, dt = 0.1: energy", size=(9.6, 3.4))[0]
     for style, (name, method) in zip(LINES, {**VARIATIONAL, **OTHERS}.items(), strict=True):
@@ -112,7 +152,9 @@ def long_time_energy(sheet: Sheet) -> None:
                 sheet.close("largest error late over early", late / early, 1.0, atol=0.1, source=PROOF)
             else:
                 sheet.at_least("largest error late over early", late / early, 2.0, source=CONTROL)
-                sheet.at_most("energy gained up to the end", off[-1], -0.1, source="stiffly accurate methods damp")
+                sheet.at_most(
+                    "energy gained up to the end", off[-1], -0.1, source="stiffly accurate methods damp"
+                )
         (line,) = c.semilogy(sol.t[1:], np.maximum.accumulate(np.abs(off))[1:], style, lw=1.4, label=name)
         a.plot(sol.t, off, lw=0.5, color=line.get_color())
     a.set(title="energy less energy at the start", xlabel="t", ylabel="J")
@@ -155,8 +197,9 @@ def spherical_pendulum() -> Benchmark:
 
 @entry("S1", "momentum maps", "Variational methods keep the angular momentum about the vertical", cost=6)
 def momentum_map(sheet: Sheet) -> None:
-    """A spherical pendulum with a bilateral constraint, a thousand steps. Turning it about the vertical changes nothing, so
-    l = m (x u_y - y u_x) is conserved: by a variational method to round-off, whatever the step."""
+    """A spherical pendulum with a bilateral constraint, a thousand steps. Turning it about the vertical
+    changes nothing, so l = m (x u_y - y u_x) is conserved: by a variational method to round-off, whatever the
+    step."""
     b = spherical_pendulum()
     s: Any = b.system
     a, c = sheet.axes(1, 2, "Spherical pendulum, dt = 0.05, 1000 steps", size=(9.6, 3.8))[0]
@@ -193,7 +236,12 @@ def gamma_errors(sheet: Sheet, b: Any, method: Method) -> tuple[np.ndarray, floa
     for n in STEPS:
         sol: Any = sheet.run(b, method, dt=T1 / n, t1=T1)
         exact = b.reference["exact"](b, sol.t)
-        errors.append([np.abs(x - true).max() for x, true in zip((sol.q, sol.u, sol.forces().la_gamma), exact, strict=True)])
+        errors.append(
+            [
+                np.abs(x - true).max()
+                for x, true in zip((sol.q, sol.u, sol.forces().la_gamma), exact, strict=True)
+            ]
+        )
         largest = max(largest, float(np.abs(jax.vmap(b.system.gamma)(sol.t, sol.q, sol.u)).max()))
     return np.array(errors), largest
 
@@ -207,11 +255,12 @@ def judge_orders(sheet: Sheet, errors: np.ndarray, order: float, source: str) ->
             sheet.at_most(f"e_{symbol}, any step", error.max(), 1e-11, source=f"{source}; here to round-off")
 
 
-@entry("S1", ("(13)", "(51)"), "Velocity constraints: a skate on a slope and a driven wheel", quick=False, cost=25,
+@entry("S1", ("(13)", "(51)"), "Velocity constraints: a skate on a slope and a driven wheel", quick=False,
+       cost=25,
        shows=("knife-edge", "rolling-wheel"))  # fmt: skip
 def velocity_constraints(sheet: Sheet) -> None:
-    """Nonholonomic constraints gamma(t, q, v) = 0, which S1 has in (13) and (51) but in no example. Closed forms: a cycloid
-    and a spiral, with their constraint forces. Errors are the largest of any row."""
+    """Nonholonomic constraints gamma(t, q, v) = 0, which S1 has in (13) and (51) but in no example. Closed
+    forms: a cycloid and a spiral, with their constraint forces. Errors are the largest of any row."""
     dts = T1 / STEPS
     panels = sheet.axes(2, 3, "Velocity constraints, Lobatto IIIA-IIIB", size=(11.5, 6.4))
     for row, (name, what) in zip(panels, BLADE.items(), strict=True):
@@ -219,7 +268,10 @@ def velocity_constraints(sheet: Sheet) -> None:
         t = np.linspace(0, T1, 500)
         coarse: Any = sheet.run(b, LobattoIIIAB(stages=3, solver=TIGHT), dt=T1 / 20, t1=T1)
         first, second = (1, 0) if name == "knife-edge" else (0, 1)  # downhill is down
-        for path, style in ((b.reference["exact"](b, t)[0], EXACT), (coarse.q, {"ls": "", "marker": ".", "color": "C1"})):
+        for path, style in (
+            (b.reference["exact"](b, t)[0], EXACT),
+            (coarse.q, {"ls": "", "marker": ".", "color": "C1"}),
+        ):
             label = "closed form" if style is EXACT else f"s = 3, dt = {T1 / 20:g}"
             row[0].plot(path[:, first], path[:, second], label=label, **style)
         row[0].set(title=what, xlabel="xy"[first], ylabel="xy"[second], aspect="equal")
@@ -227,7 +279,9 @@ def velocity_constraints(sheet: Sheet) -> None:
             for label, law in LAWS.items():
                 errors, largest = gamma_errors(sheet, b, LobattoIIIAB(stages=s, friction=law, solver=TIGHT))
                 with sheet.under(f"{name}, s = {s}, {label}"):
-                    sheet.at_most("largest gamma of any row", largest, ENFORCED, source="gamma = 0 at t_n+1, (51)")
+                    sheet.at_most(
+                        "largest gamma of any row", largest, ENFORCED, source="gamma = 0 at t_n+1, (51)"
+                    )
                     if law == "stagewise":
                         judge_orders(sheet, errors, 2 * s - 2, "closed form; 2 s - 2, S1 section 1")
                     else:
@@ -242,7 +296,8 @@ def velocity_constraints(sheet: Sheet) -> None:
     panels[1, 0].legend(fontsize=7, loc="center", bbox_to_anchor=(0.45, 0.65))
     panels[1, 1].legend(fontsize=6, loc="lower right")
     sheet.note(
-        "Printed is gamma = 0 at stages 2..s, (51). It does not give the order 2 s - 2 that holds for position constraints,"
+        "Printed is gamma = 0 at stages 2..s, (51). It does not give the order 2 s - 2 that holds for "
+        "position constraints,"
         " but s - 1 (measured for s = 2, 3, 4). The scheme that has it takes Jay's weighted conditions"
         " sum_i b_i c_i^k gamma_i = 0, k = 0..s-2, instead, and gamma = 0 at the end of the step as printed."
     )
@@ -253,8 +308,8 @@ def velocity_constraints(sheet: Sheet) -> None:
 
 @entry("S1", ("(26)", "(58)"), "A super ball rebounds in both directions", shows="super-ball", cost=5)
 def super_ball(sheet: Sheet) -> None:
-    """Newton's law with e_N and e_F, which S1 has in (26) and (58) but sets e_F = 0 in all examples. Closed form: velocities
-    after every impact, the path; errors in the norm (74) across two impacts."""
+    """Newton's law with e_N and e_F, which S1 has in (26) and (58) but sets e_F = 0 in all examples. Closed
+    form: velocities after every impact, the path; errors in the norm (74) across two impacts."""
     panels = sheet.axes(2, 3, f"Super ball, {THREE}", size=(11.5, 5.8))
     slides = r"$e_N = e_F = 1$, $\mu = 0.03$: slides"
     labels = {1: r"$e_N = e_F = 1$, $\mu = 0.6$", 2: slides, 3: r"$e_N = 0.8$, $e_F = 0.5$, $\mu = 0.6$"}
@@ -268,7 +323,9 @@ def super_ball(sheet: Sheet) -> None:
         q, u = b.reference["exact"](b, t)
         path, rows = panels[0, i], slice(None, None, 10)
         path.plot(q[:, 0], q[:, 1], label="closed form", **EXACT)
-        path.plot(sol.q[rows, 0], sol.q[rows, 1], ".", ms=4, color=color, label=f"dt = {FINE:g}, every tenth row")
+        path.plot(
+            sol.q[rows, 0], sol.q[rows, 1], ".", ms=4, color=color, label=f"dt = {FINE:g}, every tenth row"
+        )
         path.set(title=f"case {case}: {label}", xlabel="x", ylabel="y", ylim=(0, 0.85))
         path.legend(fontsize=7, loc="upper right")
         panels[1, 0].plot(t, u[:, 0] + s.R * u[:, 2], **EXACT)
@@ -300,18 +357,24 @@ def judge_super_ball(sheet: Sheet, b: Any, sol: Any) -> None:
     gained = T[hits] - T[hits - 1]
     if b.case == 1:
         source = "closed form: e_N = e_F = 1 loses nothing"
-        sheet.at_most("kinetic energy across an impact, change", np.abs(gained).max(), ENFORCED, source=source)
+        sheet.at_most(
+            "kinetic energy across an impact, change", np.abs(gained).max(), ENFORCED, source=source
+        )
     else:
-        sheet.at_most("kinetic energy across an impact, change", gained[:3].max(), -0.1, source="e < 1 loses some")
+        sheet.at_most(
+            "kinetic energy across an impact, change", gained[:3].max(), -0.1, source="e < 1 loses some"
+        )
     for k, after in list(zip(hits, ref["u_after"], strict=False))[:3]:
         for i, symbol in ((0, "u_x"), (2, "u_phi")):
             what = f"{symbol} after the impact at t = {sol.t[k]:.2f}"
-            sheet.close(what, sol.u[k, i], after[i], atol=ENFORCED, source="closed form; whenever the impact comes")
+            sheet.close(
+                what, sol.u[k, i], after[i], atol=ENFORCED, source="closed form; whenever the impact comes"
+            )
 
 
 def across_impacts(sheet: Sheet, b: Any, axes: Any, color: str) -> None:
-    """Errors through the first two impacts over step sizes, many close to each other in each octave: where in a step an
-    impact falls is chance."""
+    """Errors through the first two impacts over step sizes, many close to each other in each octave: where in
+    a step an impact falls is chance."""
     first, octaves, places = float(b.reference["impact_times"][0]), 5, 16
     dts = first / (80 * 2 ** np.arange(octaves)[:, None] + (np.arange(places) + 0.5) / places)
     errors = []
@@ -333,7 +396,13 @@ def across_impacts(sheet: Sheet, b: Any, axes: Any, color: str) -> None:
 # ---- negative controls
 
 
-@entry("S1", "momentum maps", "A method that is not variational", control="RATTLE: drift of the angular momentum", cost=2)
+@entry(
+    "S1",
+    "momentum maps",
+    "A method that is not variational",
+    control="RATTLE: drift of the angular momentum",
+    cost=2,
+)
 def not_variational(sheet: Sheet) -> None:
     """Radau IIA in the place of all methods: the momentum map is lost."""
     momentum_map(sheet.breaking(lambda method: RadauIIA(stages=2)))
@@ -346,7 +415,14 @@ def constrained_in_the_middle(sheet: Sheet) -> None:
     velocity_constraints(sheet.breaking(lambda method: MoreauMidpoint()))
 
 
-@entry("S1", "(58)", "The ball does not rebound in tangential direction", shows="super-ball", control="|xi_F|", cost=2)
+@entry(
+    "S1",
+    "(58)",
+    "The ball does not rebound in tangential direction",
+    shows="super-ball",
+    control="|xi_F|",
+    cost=2,
+)
 def without_tangential_restitution(sheet: Sheet) -> None:
     """e_F = 0 in the place of what is judged: the impact sticks."""
     super_ball(sheet.breaking(system=lambda ball: dataclasses.replace(ball, e_F=0.0)))

@@ -1,4 +1,6 @@
-"""S2 section 10, the footnotes: Newton steps (143) of all examples, with the paper's step sizes, rho_inf and tolerances."""
+"""S2 section 10, the footnotes: Newton steps (143) of all examples,
+with the paper's step sizes, rho_inf and tolerances.
+"""
 
 import dataclasses
 from collections.abc import Iterable
@@ -47,7 +49,9 @@ NOT_UNIQUE = 13  # steps of the ball in the corner in which the paper goes over 
 
 
 def printed_law(row: Footnote, **tolerances: Any) -> Method:
-    """With the paper's r Newton's method alone, as in the paper; else the default, which has other ways where it fails."""
+    """With the paper's r Newton's method alone, as in the paper; else the default,
+    which has other ways where it fails.
+    """
     if row.r is None:
         solver: Solver = Automatic(newton=SemismoothNewton(**tolerances))
     else:
@@ -56,7 +60,9 @@ def printed_law(row: Footnote, **tolerances: Any) -> Method:
 
 
 def must_move(sol: Solution, TOL_n: float) -> np.ndarray:
-    """Steps whose guess is none: without a Newton step forces stay as they were, and here they change by 10 TOL_n."""
+    """Steps whose guess is none: without a Newton step forces stay as they were,
+    and here they change by 10 TOL_n.
+    """
     la = np.column_stack([sol.la_g, sol.la_gamma, sol.la_N, sol.la_F])
     return np.abs(np.diff(la, axis=0)).max(axis=1) > 10 * TOL_n
 
@@ -79,10 +85,15 @@ def judge_counts(sheet: Sheet, name: str, row: Footnote, sol: Solution) -> None:
             sheet.at_most(f"{name}: Newton steps, {what}", found, printed, source=source)
     if name == "ball in corner":
         what = f"{name}: steps that take more than {row.most} Newton steps"
-        sheet.at_most(what, (k > row.most).sum(), NOT_UNIQUE, source="S2: 13, by fixed-point iterations instead")
+        sheet.at_most(
+            what, (k > row.most).sum(), NOT_UNIQUE, source="S2: 13, by fixed-point iterations instead"
+        )
     if name in ("ball in cylinder", "Painlevé's rod", "tippe top"):
         what, share = f"{name}: share of steps that need a Newton step", must_move(sol, row.TOL_n).mean()
-        source = "more than S2's average: a step without a Newton step leaves the forces as they were, and they change"
+        source = (
+            "more than S2's average: a step without a Newton step leaves the forces as they were, and they "
+            "change"
+        )
         sheet.at_least(what, share, row.mean, source=source)
 
 
@@ -103,7 +114,9 @@ def count(sheet: Sheet, names: Iterable[str]) -> None:
 def draw(sheet: Sheet, runs: dict[str, Solution]) -> None:
     """Newton steps over time, and the numbers of the paper beside those found."""
     columns = 4
-    panels = sheet.axes(-(-len(runs) // columns), columns, "Newton steps of a step; dotted: largest of the paper", (13, 5.6))
+    panels = sheet.axes(
+        -(-len(runs) // columns), columns, "Newton steps of a step; dotted: largest of the paper", (13, 5.6)
+    )
     for axis in panels.flat[len(runs) :]:
         axis.set_axis_off()
     for axis, (name, sol) in zip(panels.flat, runs.items(), strict=False):
@@ -124,24 +137,34 @@ ALL = tuple(dict.fromkeys(row.benchmark for row in FOOTNOTES.values()))
 
 @entry("S2", "Newton steps", "Newton steps of all examples", shows=ALL, cost=88)
 def newton_steps(sheet: Sheet) -> None:
-    """Largest and mean number of Newton steps (143) beside those in the paper's footnotes, with its dt, rho_inf, TOL_n and
-    friction law. Judged where the printed numbers can be compared; that all laws are met, and the motion, in any case."""
+    """Largest and mean number of Newton steps (143) beside those in the paper's footnotes, with its dt,
+    rho_inf, TOL_n and friction law. Judged where the printed numbers can be compared; that all laws are met,
+    and the motion, in any case."""
     count(sheet, QUICK if sheet.quick else FOOTNOTES)
     sheet.note(
-        "TOL_n is an absolute tolerance of the paper's residual and the relative one of a row here. The ends of the runs are"
-        " not printed, so averages depend on how long a ball lies still. The three balls share a footnote, which may mean"
-        " the first; with omega = 10 the impact takes 2 Newton steps here, as the guess slips and the solution sticks."
+        "TOL_n is an absolute tolerance of the paper's residual and the relative one of a row here. The ends "
+        "of the runs are"
+        " not printed, so averages depend on how long a ball lies still. The three balls share a footnote, "
+        "which may mean"
+        " the first; with omega = 10 the impact takes 2 Newton steps here, as the guess slips and the "
+        "solution sticks."
     )
     sheet.note(
-        "The printed averages of the cylinder, the rod and the tippe top are below the share of steps whose forces change by"
-        " more than ten TOL_n, and a step without a Newton step cannot change them: they can hardly be averages of (143)"
-        " over all steps (of the rod only if its run lasted 12 s, not 1.5 as here). How they were counted is not said."
+        "The printed averages of the cylinder, the rod and the tippe top are below the share of steps whose "
+        "forces change by"
+        " more than ten TOL_n, and a step without a Newton step cannot change them: they can hardly be "
+        "averages of (143)"
+        " over all steps (of the rod only if its run lasted 12 s, not 1.5 as here). How they were counted is "
+        "not said."
     )
     if not sheet.quick:
         sheet.note(
-            "Above the paper's are the largest numbers of the corner, where other ways are tried until one leads to a result"
-            " (all their Newton steps are counted), of the hopper, of the rod, next to its singularity, and of the top; and"
-            " the averages of the first ball and of the three examples named above. The hopper has the paper's r = 0.15;"
+            "Above the paper's are the largest numbers of the corner, where other ways are tried until one "
+            "leads to a result"
+            " (all their Newton steps are counted), of the hopper, of the rod, next to its singularity, and "
+            "of the top; and"
+            " the averages of the first ball and of the three examples named above. The hopper has the "
+            "paper's r = 0.15;"
             " with the estimated one Newton's method alone fails at t = 0.1503."
         )
 

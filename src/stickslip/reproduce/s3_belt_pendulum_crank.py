@@ -18,7 +18,9 @@ from .shared import CAPTURED, EXACT, PENETRATION, gap_rates, judge_dissipation, 
 
 
 def slip_phase(s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """t, x and u of one slip of the block: the spring pulls with mu_s lambda_N first, it has the belt's speed last."""
+    """t, x and u of one slip of the block: the spring pulls with mu_s lambda_N first,
+    it has the belt's speed last.
+    """
 
     def rate(_, y):
         fall = (s.mu_s - s.mu_d) * s.lambda_N * 2 / np.pi * np.arctan(s.epsilon * (y[1] - s.u_b))
@@ -47,15 +49,16 @@ def block_reference(s: Any, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 FACTOR = (
-    "Erratum: the factor before the arctan is 2/pi; with the printed pi/2 friction would fall from mu_s = 0.5 to 0.0065 "
+    "Erratum: the factor before the arctan is 2/pi; with the printed pi/2 friction would fall from mu_s = "
+    "0.5 to 0.0065 "
     "instead of mu_d = 0.3."
 )
 
 
 @entry("S3", "7.5", "Stribeck's curve: a set-valued and a smooth part", shows="block-on-belt", cost=3)
 def stribeck_curve(sheet: Sheet) -> None:
-    """The friction law taken apart, judged by its values at the onset, at gamma = 1/eps and far out; and the friction force
-    read off a run of the block."""
+    """The friction law taken apart, judged by its values at the onset, at gamma = 1/eps and far out; and the
+    friction force read off a run of the block."""
     sheet.note(FACTOR)
     b = benchmarks.load("block-on-belt")
     s: Any = b.system
@@ -63,7 +66,9 @@ def stribeck_curve(sheet: Sheet) -> None:
     fall = lambda gamma: stribeck(gamma, mu_s, mu_d, eps)
     for gamma, friction in ((0.0, mu_s), (1 / eps, (mu_s + mu_d) / 2), (1e9, mu_d)):
         what = f"friction coefficient at slip {gamma:.3g}"
-        sheet.close(what, mu_s - fall(gamma), friction, atol=1e-9, source="closed form: arctan of 0, 1 and infinity")
+        sheet.close(
+            what, mu_s - fall(gamma), friction, atol=1e-9, source="closed form: arctan of 0, 1 and infinity"
+        )
     sol: Any = sheet.run(b, Rattle())
     x, u = sol.q[:, 0], sol.u[:, 0]
     force = s.m * np.diff(u) / b.dt + s.c * (x[1:] + x[:-1]) / 2
@@ -71,7 +76,9 @@ def stribeck_curve(sheet: Sheet) -> None:
     slip = (np.abs(u[1:] - s.u_b) > 1e-9) & (np.abs(u[:-1] - s.u_b) > 1e-9)
     law = -mu_s * np.sign(gamma) + fall(gamma)
     source = "momentum of a step; averages over it differ from midpoints by order h^2, ten times that allowed"
-    sheet.at_most("force of the moving block less law", np.abs(force - law)[slip].max(), 10 * b.dt**2, source=source)
+    sheet.at_most(
+        "force of the moving block less law", np.abs(force - law)[slip].max(), 10 * b.dt**2, source=source
+    )
     source = "S3 Fig. 7.5: at most mu_s lambda_N"
     sheet.at_most("force of the sticking block", np.abs(force[~slip]).max(), mu_s + 1e-9, source=source)
     ((a, c),) = sheet.axes(1, 2)
@@ -82,7 +89,10 @@ def stribeck_curve(sheet: Sheet) -> None:
     a.plot(both, set_valued + fall(both), color="k", lw=1.2, label=r"$\lambda_T$")
     a.plot(gamma[slip][::20], force[slip][::20], "o", ms=3, label="block on belt, h = 1e-2")
     a.set(xlabel=r"$\gamma_T$", ylabel=r"force, $\lambda_N = 1$", title="decomposition")
-    for factor, label, style in ((2 / np.pi, r"$2/\pi$: right", "k-"), (np.pi / 2, r"$\pi/2$: as printed", "k:")):
+    for factor, label, style in (
+        (2 / np.pi, r"$2/\pi$: right", "k-"),
+        (np.pi / 2, r"$\pi/2$: as printed", "k:"),
+    ):
         c.plot(20 * g, mu_s - (mu_s - mu_d) * factor * np.arctan(eps * 20 * g), style, lw=1, label=label)
     c.axhline(mu_d, lw=0.8, ls="--", label=r"$\mu_d$")
     c.set(xlabel=r"$\gamma_T$", ylabel="coefficient of friction", title="far out", ylim=(0.0, 0.55))
@@ -92,11 +102,12 @@ def stribeck_curve(sheet: Sheet) -> None:
 
 @entry("S3", "7.6", "A block on a belt sticks and slips", shows="block-on-belt", cost=1)
 def block_on_belt(sheet: Sheet) -> None:
-    """Position, velocity and friction force of the block with RATTLE at h = 1e-2, and its limit cycle; judged by the slip
-    phase integrated on its own."""
+    """Position, velocity and friction force of the block with RATTLE at h = 1e-2, and its limit cycle; judged
+    by the slip phase integrated on its own."""
     sheet.note(FACTOR)
     sheet.note(
-        "Erratum: with the printed lambda_N = m g = 10 the block would slip first at t = 24, after the end of the figure; "
+        "Erratum: with the printed lambda_N = m g = 10 the block would slip first at t = 24, after the end "
+        "of the figure; "
         "with lambda_N = 1 it sticks and slips as the figure has it."
     )
     b = benchmarks.load("block-on-belt")
@@ -113,7 +124,13 @@ def block_on_belt(sheet: Sheet) -> None:
     ):
         sheet.close(what, got, expected, atol=2 * b.dt, source=source)
     x_stick, allowed = b.reference["x_at_stick"], 2 * b.dt * s.u_b
-    sheet.close("x where it sticks again", sol.q[stick, 0], x_stick, atol=allowed, source=f"{source}, at the belt's speed")
+    sheet.close(
+        "x where it sticks again",
+        sol.q[stick, 0],
+        x_stick,
+        atol=allowed,
+        source=f"{source}, at the belt's speed",
+    )
     t = np.linspace(0.0, b.t1, 1500)
     x, u = block_reference(s, t)
     _, x_slip, u_slip = slip_phase(s)
@@ -144,7 +161,8 @@ def rigid_pendulum(t: np.ndarray, g: float = 10.0, e: float = 0.5) -> np.ndarray
     wall.terminal, wall.direction = True, -1.0  # type: ignore[attr-defined]
     now, y, u = 0.0, np.array([np.pi / 2, 0.0]), np.zeros((len(t), 2))
     while now < t[-1]:
-        part = solve_ivp(lambda _, y: [y[1], -g * np.sin(y[0])], (now, t[-1] + 1e-9), y, "DOP853", rtol=1e-11, atol=1e-12,
+        part = solve_ivp(lambda _, y: [y[1], -g * np.sin(y[0])], (now, t[-1] + 1e-9), y, "DOP853", rtol=1e-11,
+                         atol=1e-12,
                          events=wall, dense_output=True)  # fmt: skip
         inside = (t >= now) & (t <= part.t[-1])
         phi, w = part.sol(t[inside])
@@ -153,10 +171,16 @@ def rigid_pendulum(t: np.ndarray, g: float = 10.0, e: float = 0.5) -> np.ndarray
     return u
 
 
-@entry("S3", "7.7", "A stiff pendulum hits a wall: which steps a stiff force allows", shows="stiff-pendulum", cost=12)
+@entry(
+    "S3",
+    "7.7",
+    "A stiff pendulum hits a wall: which steps a stiff force allows",
+    shows="stiff-pendulum",
+    cost=12,
+)
 def stiff_pendulum(sheet: Sheet) -> None:
-    """Velocities of the elastic pendulum (frequency omega = 1e4): stiffly accurate methods at h = 1e-2, RATTLE needs
-    h < 2/omega. Judged by the rigid pendulum in elliptic integrals and by that limit."""
+    """Velocities of the elastic pendulum (frequency omega = 1e4): stiffly accurate methods at h = 1e-2,
+    RATTLE needs h < 2/omega. Judged by the rigid pendulum in elliptic integrals and by that limit."""
     sheet.note(
         "The initial conditions are ours, since section 7.5 could not be read in full: q_0 = (1, 0), "
         "u_0 = 0 and t_1 = 2 are taken here. The spring moves impacts by 1e-7."
@@ -180,13 +204,16 @@ def stiff_pendulum(sheet: Sheet) -> None:
         every = 1 if style == "-" else 7
         for panel, i in ((a, 0), (c, 1)):
             panel.plot(sol.t, sol.u[:, i], style, ms=5, lw=0.8, markevery=every, label=label)
-        d.semilogy(sol.t[1:], stretch(sol)[1:], style, ms=4, lw=0.2, markevery=every, zorder=1 if style == "-" else 2)
+        d.semilogy(
+            sol.t[1:], stretch(sol)[1:], style, ms=4, lw=0.2, markevery=every, zorder=1 if style == "-" else 2
+        )
     limit = b.reference["largest_stable_dt_partitioned"]
     words = {True: "bounded", False: "diverges"}
     for h in (0.95 * limit, 1.05 * limit):
         sol = sheet.run(b, Rattle(), dt=h, t1=0.3, throw=False)
         bounded = bool(sol.result == RESULTS.successful and stretch(sol).max() < 1e-5)
-        sheet.holds(f"RATTLE at h = {h:g}", bounded == (h < limit), expected=words[h < limit], got=words[bounded],
+        sheet.holds(f"RATTLE at h = {h:g}", bounded == (h < limit), expected=words[h < limit],
+                    got=words[bounded],
                     source="closed form: stable for h omega < 2")  # fmt: skip
     d.semilogy(sol.t[1:], stretch(sol)[1:], "k-", lw=0.8, label=f"RATTLE, h = {h:g}: diverges")
     d.set(title="stretch of the spring", xlabel="t", ylim=(1e-10, 1e2))
@@ -205,12 +232,19 @@ def _judge_pendulum(sheet: Sheet, b: benchmarks.Benchmark, name: str, sol: Any, 
     if len(hit) != 2:
         return
     late = np.abs(sol.t[hit] - b.reference["impact_times"]).max()
-    sheet.at_most(f"error of the impacts' times, {name}", late, 2 * h, source=f"elliptic integrals; {CAPTURED}")
+    sheet.at_most(
+        f"error of the impacts' times, {name}", late, 2 * h, source=f"elliptic integrals; {CAPTURED}"
+    )
     before, after = sol.u[hit - 1, 0], sol.u[hit, 0]
     # u_x is stationary at the lowest point: t before it u_x differs by v (v^2 + g) t^2/2
     v = abs(b.reference["speeds_before"][0])
     error, allowed = np.abs(before - b.reference["speeds_before"]).max(), v * (v**2 + 10.0) * (2 * h) ** 2 / 2
-    sheet.at_most(f"error of the speeds before impacts, {name}", error, allowed, source="rigid pendulum, two steps before")
+    sheet.at_most(
+        f"error of the speeds before impacts, {name}",
+        error,
+        allowed,
+        source="rigid pendulum, two steps before",
+    )
     law = np.abs(after + 0.5 * before).max()
     sheet.at_most(f"impact law |u_x+ + e u_x-|, {name}", law, 1e-9, source="Newton's impact law")
     sheet.at_least(f"smallest gap, {name}", sol.g_N().min(), -PENETRATION, source="enforced by the methods")
@@ -221,8 +255,8 @@ def _judge_pendulum(sheet: Sheet, b: benchmarks.Benchmark, name: str, sol: Any, 
 
 @entry("S3", "7.9", "The slider-crank with two-stage Radau IIA", shows="slider-crank", quick=False, cost=10)
 def slider_crank(sheet: Sheet) -> None:
-    """Tilt, path of the slider, rates and phase portrait, gaps and gap rates at h = 1e-4. The motion is too sensitive for
-    pointwise references: judged by what the section states, and by the energy."""
+    """Tilt, path of the slider, rates and phase portrait, gaps and gap rates at h = 1e-4. The motion is too
+    sensitive for pointwise references: judged by what the section states, and by the energy."""
     b = benchmarks.load("slider-crank")
     sol: Any = sheet.run(b, RadauIIA(stages=2))
     s: Any = b.system
@@ -231,19 +265,28 @@ def slider_crank(sheet: Sheet) -> None:
     sheet.at_least("smallest gap", g_N.min(), -PENETRATION, source="S3 7.6: no penetration")
     sheet.at_most("largest constraint |g|", np.abs(joints).max(), 1e-9, source="bilateral constraints (7.19)")
     late = sol.t > b.reference["tilt_gone_after"]
-    sheet.at_most("tilt after t = 0.01", np.abs(sol.q[late, 8]).max(), 1e-9, source="S3 7.6: gone at t of about 0.01")
+    sheet.at_most(
+        "tilt after t = 0.01", np.abs(sol.q[late, 8]).max(), 1e-9, source="S3 7.6: gone at t of about 0.01"
+    )
     spin = np.abs(sol.u[:, 8])
     source = "S3 7.6: gone at t of about 0.01; a thousandth cannot be seen"
     sheet.at_most("spin after t = 0.01 over its largest", spin[late].max() / spin.max(), 1e-3, source=source)
     hit = sol.P_N[1:] > 1e-9
     xi_N = rates[1:] + 0.4 * rates[:-1]
-    sheet.at_most("impact law: |xi_N| where P_N > 0", np.abs(xi_N)[hit].max(), 1e-8, source="S3 7.6: Newton's impact law")
+    sheet.at_most(
+        "impact law: |xi_N| where P_N > 0",
+        np.abs(xi_N)[hit].max(),
+        1e-8,
+        source="S3 7.6: Newton's impact law",
+    )
     excess = (np.abs(sol.P_F) - 0.01 * sol.P_N).max()
     sheet.at_most("friction outside of its cone", excess, 1e-11, source="Coulomb's law")
     judge_friction(sheet, sol, s.mu)
     judge_dissipation(sheet, sol, sheet.run_sound(b, RadauIIA(stages=2), dt=b.dt / 2))
     E = sol.energy()
-    sheet.at_most("energy over its start", E.max() / E[0], 1.0 + 1e-9, source="impacts and friction only take energy")
+    sheet.at_most(
+        "energy over its start", E.max() / E[0], 1.0 + 1e-9, source="impacts and friction only take energy"
+    )
     panels = sheet.axes(2, 3, size=(12.0, 6.0))
     (a, c, d), (e, f, p) = panels
     early = sol.t < 0.02

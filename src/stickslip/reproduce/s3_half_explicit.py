@@ -1,4 +1,6 @@
-"""S3 section 8.2: half-explicit methods for index 3 with the projection of chapter 4, proposed there as future work."""
+"""S3 section 8.2: half-explicit methods for index 3 with the projection of chapter 4,
+proposed there as future work.
+"""
 
 import time
 from typing import Any
@@ -26,9 +28,11 @@ PROBLEMS = {  # benchmark: (end, what persists)
 @entry("S3", "8.2", "Half-explicit methods: order and cost beside RATTLE", quick=False, cost=60,
        shows=("pendulum", "mass-on-slope", "knife-edge", "rolling-disc", "slider-crank"))  # fmt: skip
 def half_explicit_methods(sheet: Sheet) -> None:
-    """Orders on constraints, contact, a skate and in rolling, against three-stage Radau IIA with smaller steps; the
-    slider-crank with its impacts, judged as Fig. 7.9, and what a step costs there."""
-    panels = sheet.axes(1, 4, "Half-explicit methods and RATTLE: error of (q, u) at the end", size=(14.0, 3.3))[0]
+    """Orders on constraints, contact, a skate and in rolling, against three-stage Radau IIA with smaller
+    steps; the slider-crank with its impacts, judged as Fig. 7.9, and what a step costs there."""
+    panels = sheet.axes(
+        1, 4, "Half-explicit methods and RATTLE: error of (q, u) at the end", size=(14.0, 3.3)
+    )[0]
     dts = np.geomspace(1e-2, 5e-4, 6)
     for axis, (name, (t1, what)) in zip(panels, PROBLEMS.items(), strict=True):
         b: Any = benchmarks.load(name)
@@ -55,5 +59,10 @@ def half_explicit_methods(sheet: Sheet) -> None:
     for kind in list(METHODS)[:2]:
         ratio = best[kind] / best["RATTLE"]
         limit = 3.0 if "4" in kind else 1.5
-        source = f"measured here: {1e6 * best[kind] / 2500:.1f} us a step, RATTLE {1e6 * best['RATTLE'] / 2500:.1f}"
-        sheet.at_most(f"slider-crank, {kind}: time of a step over that of RATTLE", ratio, limit, source=source)
+        source = (
+            f"measured here: {1e6 * best[kind] / 2500:.1f} us a step, RATTLE "
+            f"{1e6 * best['RATTLE'] / 2500:.1f}"
+        )
+        sheet.at_most(
+            f"slider-crank, {kind}: time of a step over that of RATTLE", ratio, limit, source=source
+        )

@@ -19,33 +19,49 @@ from .shared import CAPTURED, EXACT, PENETRATION, TIGHT, first, since
 
 @entry("S3", ("7.10", "7.11"), "A point mass falls and slides on a slope", shows="mass-on-slope", cost=6)
 def point_mass_on_slope(sheet: Sheet) -> None:
-    """Starts, positions, velocities and percussions of both cases with two-stage Radau IIA at h = 1e-2, judged by an
-    event-driven integration: impact, place on the way, stick."""
+    """Starts, positions, velocities and percussions of both cases with two-stage Radau IIA at h = 1e-2,
+    judged by an event-driven integration: impact, place on the way, stick."""
     panels = sheet.axes(2, 4, size=(14.0, 5.6))
-    for row, case, name in zip(panels, (5, 6), ("case 1: at rest on the slope", "case 2: dropped"), strict=True):
+    for row, case, name in zip(
+        panels, (5, 6), ("case 1: at rest on the slope", "case 2: dropped"), strict=True
+    ):
         b = benchmarks.load("mass-on-slope", case)
         h, source = b.dt, b.reference["source"]
         sol: Any = sheet.run(b, RadauIIA(stages=2))
         speed = np.linalg.norm(sol.u, axis=1)
         stuck = since(speed < 1e-9)
         atol = 2 * h
-        sheet.close(f"stick, {name}", sol.t[stuck], b.reference["stick_time"], atol=atol, source=f"{source}; {CAPTURED}")
+        sheet.close(
+            f"stick, {name}",
+            sol.t[stuck],
+            b.reference["stick_time"],
+            atol=atol,
+            source=f"{source}; {CAPTURED}",
+        )
         # order 3 without an impact; an impact may be a step late, at speeds below 2.8
         atol, why = (10 * h**3, "ten h^3") if case == 5 else (2.8 * h, "a step at the largest speed")
         for t in (0.8192, 1.6) if case == 6 else (1.6,):
             x = np.interp(t, sol.t, sol.q[:, 0])
-            sheet.close(f"x at t = {t}, {name}", x, b.reference[f"x({t})"], atol=atol, source=f"{source}; {why}")
+            sheet.close(
+                f"x at t = {t}, {name}", x, b.reference[f"x({t})"], atol=atol, source=f"{source}; {why}"
+            )
         if case == 5:
             atol, why = h**2, "h^2 for stopping inside a step"
         x = sol.q[-1, 0]
-        sheet.close(f"x where it sticks, {name}", x, b.reference["stick_x"], atol=atol, source=f"{source}; {why}")
-        sheet.at_least(f"smallest gap, {name}", sol.g_N().min(), -PENETRATION, source="enforced by the method")
+        sheet.close(
+            f"x where it sticks, {name}", x, b.reference["stick_x"], atol=atol, source=f"{source}; {why}"
+        )
+        sheet.at_least(
+            f"smallest gap, {name}", sol.g_N().min(), -PENETRATION, source="enforced by the method"
+        )
         if case == 6:
             hit = first(sol.P_N[:, 0] > 0)
             t_1, Lambda_N = b.reference["impact_time"], math.sqrt(10.0) / math.sqrt(2.0)
             sheet.close("impact, case 2", sol.t[hit], t_1, atol=2 * h, source=f"closed form; {CAPTURED}")
             source = "closed form Lambda_N, and at most h lambda_N = 8 h more or less"
-            sheet.close("percussion of the impact, case 2", sol.P_N[hit, 0], Lambda_N, atol=8 * h, source=source)
+            sheet.close(
+                "percussion of the impact, case 2", sol.P_N[hit, 0], Lambda_N, atol=8 * h, source=source
+            )
         _draw_slope(row, b, sol, name)
 
 
@@ -75,7 +91,9 @@ def _draw_slope(row: Any, b: Benchmark, sol: Any, name: str) -> None:
     percussions.set(ylim=(-0.08, 0.16))
     if b.case == 6:
         hit = first(sol.P_N[:, 0] > 0)
-        percussions.annotate(f"impact: {sol.P_N[hit, 0]:.2f}, {sol.P_F[hit, 0]:.2f}", (sol.t[hit], 0.145), fontsize=7)
+        percussions.annotate(
+            f"impact: {sol.P_N[hit, 0]:.2f}, {sol.P_F[hit, 0]:.2f}", (sol.t[hit], 0.145), fontsize=7
+        )
     for panel, title in ((positions, "positions"), (velocities, "velocities"), (percussions, "percussions")):
         panel.set(xlabel="t", title=title)
     for panel in row:
@@ -103,11 +121,14 @@ def _printed_methods(quick: bool) -> dict[str, tuple[Method, int]]:
 
 @entry("S3", "7.12", "Orders of convergence on the slope", shows="mass-on-slope", cost=34)
 def convergence_on_the_slope(sheet: Sheet) -> None:
-    """Errors (4.56) over h up to t = 0.8192: orders 2s - 1 and 2s - 2 while it slides (case 1), first order across
-    the impact (case 2). The reference is integrated in a minimal coordinate, not by a method of the figure."""
+    """Errors (4.56) over h up to t = 0.8192: orders 2s - 1 and 2s - 2 while it slides (case 1), first order
+    across the impact (case 2). The reference is integrated in a minimal coordinate, not by a method of the
+    figure."""
     sheet.note(
-        "In the plane, while slip keeps its sign, the printed friction law and the stagewise one used here are the same. "
-        "Case 2 is not monotone: its error depends on where in a step the impact falls, so the worst of some step sizes "
+        "In the plane, while slip keeps its sign, the printed friction law and the stagewise one used here "
+        "are the same. "
+        "Case 2 is not monotone: its error depends on where in a step the impact falls, so the worst of some "
+        "step sizes "
         "stands for each octave."
     )
     t1 = 0.8192
@@ -120,10 +141,14 @@ def convergence_on_the_slope(sheet: Sheet) -> None:
             above = error > 1e-13  # below is round-off
             h, e = list(t1 / steps[above]), list(error[above])
             if order:
-                slope = sheet.order(f"case 1, {of}, {name}", h, e, order, source="S3 7.7: 2s - 1 (Radau), 2s - 2 (Lobatto)")
+                slope = sheet.order(
+                    f"case 1, {of}, {name}", h, e, order, source="S3 7.7: 2s - 1 (Radau), 2s - 2 (Lobatto)"
+                )
             else:
                 slope = float(np.polyfit(np.log(h), np.log(e), 1)[0])
-                sheet.at_most(f"case 1, {of}, {name}: order", slope, 3.5, source="S3 7.7: less than 2s - 2 = 4")
+                sheet.at_most(
+                    f"case 1, {of}, {name}: order", slope, 3.5, source="S3 7.7: less than 2s - 2 = 4"
+                )
             panel.loglog(t1 / steps, error, "o-", ms=3, lw=1, label=f"{name} ({slope:.2f})")
     _across_the_impact(sheet, panels[1], steps)
     for row, case in zip(panels, (1, 2), strict=True):
@@ -145,5 +170,15 @@ def _across_the_impact(sheet: Sheet, panels: Any, steps: np.ndarray) -> None:
             source = "S3 7.7: first order; worst of 12 step sizes per octave"
             h = list(t1 / octaves)
             slope = sheet.order(f"case 2, {of}, {name}", h, list(worst[:, k]), 1, source=source)
-            (line,) = panel.loglog(h, worst[:, k], "o-", ms=3, lw=1, label=f"{name}, worst of 12 ({slope:.2f})")
-            panel.loglog(h, printed[:, k], "x--", ms=5, lw=0.5, color=line.get_color(), label=f"{name}, steps of the paper")
+            (line,) = panel.loglog(
+                h, worst[:, k], "o-", ms=3, lw=1, label=f"{name}, worst of 12 ({slope:.2f})"
+            )
+            panel.loglog(
+                h,
+                printed[:, k],
+                "x--",
+                ms=5,
+                lw=0.5,
+                color=line.get_color(),
+                label=f"{name}, steps of the paper",
+            )

@@ -1,6 +1,8 @@
-"""S3 chapters 4 and 5, smooth: stability functions of the tableaus, and orders on the pendulum, a bilateral constraint.
+"""S3 chapters 4 and 5, smooth: stability functions of the tableaus, and orders on the pendulum,
+a bilateral constraint.
 
-The pendulum of Example 4.9 has an exact answer: its angle obeys an ordinary differential equation, integrated here to 1e-13.
+The pendulum of Example 4.9 has an exact answer: its angle obeys an ordinary differential equation, integrated
+here to 1e-13.
 """
 
 from collections.abc import Callable
@@ -20,7 +22,8 @@ from ..plot import COLORS
 from .entries import Sheet, entry
 from .shared import TIGHT
 
-MACHINE_PRECISION = 1e-12  # what the paper calls so: Newton's default tolerance, some thousand times the round-off
+# what the paper calls so: Newton's default tolerance, some thousand times the round-off
+MACHINE_PRECISION = 1e-12
 T1 = 0.2048
 DTS = np.array([5.12e-2 / 2**k for k in range(7)])
 EXACT = "exact pendulum: its angle by DOP853 to 1e-13"
@@ -38,16 +41,25 @@ def constraint_rate_with_and_without_projection(sheet: Sheet) -> None:
     b = benchmarks.load("pendulum")
     dts = (1e-2, 2.5e-2, 5e-2)
     naive, projected = (
-        [sheet.run(b, RadauIIA(stages=2, projected=option, solver=TIGHT), dt=dt) for dt in dts] for option in (False, True)
+        [sheet.run(b, RadauIIA(stages=2, projected=option, solver=TIGHT), dt=dt) for dt in dts]
+        for option in (False, True)
     )
     oscillation = [np.abs(_rate(sol)).max() for sol in naive]
     drift = max(np.abs(_constraint(sol)).max() for sol in (naive[0], projected[0]))
-    sheet.at_most("|g| of both, h = 0.01", drift, MACHINE_PRECISION, source="S3 Example 4.9: up to machine precision")
-    sheet.at_least("|g_dot| unprojected, h = 0.01", oscillation[0], 10**-3.5, source="S3 Example 4.9: around 1e-3")
-    sheet.at_most("|g_dot| unprojected, h = 0.01", oscillation[0], 10**-2.5, source="S3 Example 4.9: around 1e-3")
+    sheet.at_most(
+        "|g| of both, h = 0.01", drift, MACHINE_PRECISION, source="S3 Example 4.9: up to machine precision"
+    )
+    sheet.at_least(
+        "|g_dot| unprojected, h = 0.01", oscillation[0], 10**-3.5, source="S3 Example 4.9: around 1e-3"
+    )
+    sheet.at_most(
+        "|g_dot| unprojected, h = 0.01", oscillation[0], 10**-2.5, source="S3 Example 4.9: around 1e-3"
+    )
     sheet.order("|g_dot| unprojected", dts, oscillation, 2, source="S3 (4.57): u has the stage order s = 2")
     rate = np.abs(_rate(projected[0])).max()
-    sheet.at_most("|g_dot| projected", rate, MACHINE_PRECISION, source="S3 Example 4.10: up to machine precision")
+    sheet.at_most(
+        "|g_dot| projected", rate, MACHINE_PRECISION, source="S3 Example 4.10: up to machine precision"
+    )
     for x in "qu":
         error = [np.abs(getattr(sol, x)[-1] - b.reference[f"{x}(2.5)"]).max() for sol in projected]
         sheet.order(f"{x}(2.5) projected", dts, error, 3, source=f"S3 (4.58); {b.reference['source']}")
@@ -56,7 +68,9 @@ def constraint_rate_with_and_without_projection(sheet: Sheet) -> None:
     ((motion, rates, levels),) = sheet.axes(1, 3, "Pendulum, two-stage Radau IIA, h = 0.01", (12.0, 3.4))
     sol = projected[0]
     for k, x in enumerate("xy"):
-        motion.plot(sol.t, _swing(b, np.asarray(sol.t))[0][:, k], "k", lw=0.8, label="exact" if k == 0 else None)
+        motion.plot(
+            sol.t, _swing(b, np.asarray(sol.t))[0][:, k], "k", lw=0.8, label="exact" if k == 0 else None
+        )
         motion.plot(sol.t[::8], sol.q[::8, k], ".", ms=5, label=f"{x}, projected")
     motion.set(title="position of the mass", xlabel="t", ylim=(-1.1, 1.7))
     motion.legend(fontsize=8, loc="upper center", ncols=3)
@@ -89,7 +103,9 @@ def _swing(b: benchmarks.Benchmark, t: np.ndarray) -> tuple[np.ndarray, np.ndarr
         return omega, (-np.sin(phi) * c * (2 * L - x) + np.cos(phi) * (c * (2 * L - y) - m * g)) / (m * L)
 
     phi, omega = solve_ivp(rate, (0, t[-1]), (0.0, 0.0), method="DOP853", rtol=1e-13, atol=1e-15, t_eval=t).y
-    return L * np.stack([np.cos(phi), np.sin(phi)], 1), L * omega[:, None] * np.stack([-np.sin(phi), np.cos(phi)], 1)
+    return L * np.stack([np.cos(phi), np.sin(phi)], 1), L * omega[:, None] * np.stack(
+        [-np.sin(phi), np.cos(phi)], 1
+    )
 
 
 # ---- Fig. 4.2
@@ -104,7 +120,8 @@ def _pade(k: int, j: int) -> tuple[Any, Any]:
     def side(k, j, sign):
         whole = factorial(j + k)
         return [
-            sign**i * factorial(k) * factorial(j + k - i) / (factorial(k - i) * factorial(i) * whole) for i in range(k + 1)
+            sign**i * factorial(k) * factorial(j + k - i) / (factorial(k - i) * factorial(i) * whole)
+            for i in range(k + 1)
         ]
 
     return Polynomial(side(k, j, 1)), Polynomial(side(j, k, -1))
@@ -128,13 +145,24 @@ class Stability(NamedTuple):
 
 
 def _stability_functions() -> list[Stability]:
-    radau = [Stability(tb.radau_iia(s), _pade(s - 1, s), 0.0, f"({s - 1}, {s}) Pade approximant") for s in (1, 2, 3)]
-    lobatto = [Stability(tb.lobatto_iiic(s), _pade(s - 2, s), 0.0, f"({s - 2}, {s}) Pade approximant") for s in (2, 3)]
+    radau = [
+        Stability(tb.radau_iia(s), _pade(s - 1, s), 0.0, f"({s - 1}, {s}) Pade approximant")
+        for s in (1, 2, 3)
+    ]
+    lobatto = [
+        Stability(tb.lobatto_iiic(s), _pade(s - 2, s), 0.0, f"({s - 2}, {s}) Pade approximant")
+        for s in (2, 3)
+    ]
     two = Polynomial([1, 1 - 2 * ALPHA]), Polynomial([1, -ALPHA]) ** 2
     three = Polynomial([1, 1 - 3 * BETA, 1 / 2 - 3 * BETA + 3 * BETA**2]), Polynomial([1, -BETA]) ** 3
     sdirk = [Stability(t, f, 0.0, "closed form") for t, f in ((tb.sdirk2(), two), (tb.sdirk3(), three))]
     tr = [(tb.tr_bdf2(), 0.0), *((tb.tr_theta(rho), rho) for rho in (0.5, 0.9)), (tb.trx2(), 1.0)]
-    return [*radau, *lobatto, *sdirk, *(Stability(t, _tr_theta(_theta(rho)), rho, "S3 (4.47)") for t, rho in tr)]
+    return [
+        *radau,
+        *lobatto,
+        *sdirk,
+        *(Stability(t, _tr_theta(_theta(rho)), rho, "S3 (4.47)") for t, rho in tr),
+    ]
 
 
 # family: colour, stages: marker. The legend of Figs. 4.2 and 4.3.
@@ -156,7 +184,10 @@ def stability_functions(sheet: Sheet) -> None:
 
     Judged against closed forms: Pade approximants of exp, and (4.47)."""
     frequency = np.logspace(-1, 4, 201)
-    rays = (1j * frequency, r"$|R(i\omega)|$, imaginary axis", r"$\omega$"), (-frequency, "$|R(-x)|$, real axis", "x")
+    rays = (
+        (1j * frequency, r"$|R(i\omega)|$, imaginary axis", r"$\omega$"),
+        (-frequency, "$|R(-x)|$, real axis", "x"),
+    )
     ((*panels,),) = sheet.axes(1, 2, "Lines: from the tableaus. Marks: closed forms.", (10.5, 3.8))
     largest = 0.0
     for tableau, (p, q), _, why in _stability_functions():
@@ -169,13 +200,19 @@ def stability_functions(sheet: Sheet) -> None:
             axis.semilogx(frequency[::20], np.abs(p(z) / q(z))[::20], **(style | {"ls": "", "label": None}))
             axis.plot([], [], **style)  # line and mark in the legend
             axis.set(title=title, xlabel=label)
-        sheet.at_most(f"R of {tableau.name}: deviation on both axes", worst, 1e-12, source=f"{why}, to round-off")
+        sheet.at_most(
+            f"R of {tableau.name}: deviation on both axes", worst, 1e-12, source=f"{why}, to round-off"
+        )
     _legend(panels[0])
     sheet.at_most("largest |R| of all methods", largest, 1 + 1e-12, source="S3 section 4.4: all are A-stable")
     for tableau, _, rho, _ in _stability_functions():
         source = "S3 (4.55)" if tableau.explicit_first_stage else "S3 Proposition 4.6: L-stable"
-        sheet.close(f"R(infinity) of {tableau.name}", tableau.stability_at_infinity(), rho, atol=1e-10, source=source)
-    sheet.note("Erratum: below (4.55) TRX2 is said to be the member theta = 1/4; it is theta = 1/2, as in (4.48).")
+        sheet.close(
+            f"R(infinity) of {tableau.name}", tableau.stability_at_infinity(), rho, atol=1e-10, source=source
+        )
+    sheet.note(
+        "Erratum: below (4.55) TRX2 is said to be the member theta = 1/4; it is theta = 1/2, as in (4.48)."
+    )
     sheet.note("SDIRK2 and TR-BDF2 have the same stability function: 2 alpha = theta = 2 - sqrt 2.")
 
 
@@ -187,7 +224,9 @@ def _legend(axis: Any) -> None:
 
 
 class Convergent(NamedTuple):
-    """A method, its orders in (q, u), and the errors in q and u of the projected method at the largest and a small step."""
+    """A method, its orders in (q, u), and the errors in q and u of the projected method at the largest and a
+    small step.
+    """
 
     make: Callable[..., Method]
     unprojected: tuple[int, int]
@@ -207,7 +246,8 @@ METHODS = {
         partial(RadauIIA, stages=1), (1, 1), (1, 1), (5.97e-3, 7.49e-5), (1.00e-2, 1.07e-4), EULER),
     "Radau IIA, s = 2": Convergent(
         partial(RadauIIA, stages=2), (3, 2), (3, 3), (2.29e-6, 6.12e-12), (9.13e-6, 2.51e-11), RADAU),
-    "Radau IIA, s = 3": Convergent(partial(RadauIIA, stages=3), (5, 3), (5, 5), (7.71e-9,), (1.20e-8,), RADAU),
+    "Radau IIA, s = 3": Convergent(partial(RadauIIA, stages=3), (5, 3), (5, 5), (7.71e-9,), (1.20e-8,),
+                                   RADAU),
     "Lobatto IIIC, s = 2": Convergent(
         partial(LobattoIIIC, stages=2), (2, 1), (2, 2), (5.24e-5, 7.04e-9), (2.93e-4, 5.42e-8), LOBATTO),
     "Lobatto IIIC, s = 3": Convergent(
@@ -232,7 +272,9 @@ def _errors(sheet: Sheet, method: Method, dts: np.ndarray) -> np.ndarray:
     rows = []
     for dt in dts:
         sol = sheet.run(b, method, t1=T1, dt=dt)
-        rows.append([dt * np.abs(a - x).sum() for a, x in zip((sol.q, sol.u), _exact(round(T1 / dt)), strict=True)])
+        rows.append(
+            [dt * np.abs(a - x).sum() for a, x in zip((sol.q, sol.u), _exact(round(T1 / dt)), strict=True)]
+        )
     return np.array(rows)
 
 
@@ -242,9 +284,17 @@ def _order(sheet: Sheet, what: str, dts: np.ndarray, errors: np.ndarray, expecte
     sheet.order(what, list(dts[use]), list(errors[use]), expected, source=source)
 
 
-def _same_errors(sheet: Sheet, what: str, errors: np.ndarray, expected: tuple[tuple[float, ...], ...]) -> None:
-    """Errors, a row per step size, beside those in q and in u that another program found; round-off is left out there."""
-    pairs = [(e, x) for column, values in zip(errors.T, expected, strict=True) for e, x in zip(column, values, strict=False)]
+def _same_errors(
+    sheet: Sheet, what: str, errors: np.ndarray, expected: tuple[tuple[float, ...], ...]
+) -> None:
+    """Errors, a row per step size, beside those in q and in u that another program found;
+    round-off is left out there.
+    """
+    pairs = [
+        (e, x)
+        for column, values in zip(errors.T, expected, strict=True)
+        for e, x in zip(column, values, strict=False)
+    ]
     worst = max(abs(e / x - 1) for e, x in pairs)
     sheet.at_most(f"{what}: {len(pairs)} errors, worst relative deviation", worst, 5e-3, source=INDEPENDENT)
 
@@ -262,7 +312,8 @@ def _guide(axis: Any, dts: np.ndarray, errors: list[np.ndarray], p: int) -> None
 def orders_without_and_with_projection(sheet: Sheet) -> None:
     """Errors (4.56) of ten methods over seven step sizes: without projection u drops to the stage order.
 
-    Judged by the orders of (4.57) and (4.58) against the exact pendulum, and by errors of an independent implementation."""
+    Judged by the orders of (4.57) and (4.58) against the exact pendulum, and by errors of an independent
+    implementation."""
     panels = sheet.axes(2, 2, "Pendulum, t = 0 to 0.2048: errors in the norm (4.56)", (10.5, 7.6))
     by_order: dict[tuple[int, int, int], list[np.ndarray]] = {}
     for name in ("Radau IIA, s = 2", "TR-BDF2") if sheet.quick else METHODS:
@@ -272,7 +323,9 @@ def orders_without_and_with_projection(sheet: Sheet) -> None:
             errors = _errors(sheet, method.make(projected=option, solver=TIGHT), DTS)
             for row, x in enumerate("qu"):
                 panels[row, column].loglog(DTS, errors[:, row], **_style(name))
-                _order(sheet, f"{name}, {kind}: {x}", DTS, errors[:, row], orders[row], f"{method.why}; {EXACT}")
+                _order(
+                    sheet, f"{name}, {kind}: {x}", DTS, errors[:, row], orders[row], f"{method.why}; {EXACT}"
+                )
                 by_order.setdefault((row, column, orders[row]), []).append(errors[:, row])
                 panels[row, column].set(title=f"{kind}: error in {x}", xlabel="h", ylim=(1e-16, 1e-1))
         _same_errors(sheet, f"{name}, projected", errors[[0, -1]], (method.e_q, method.e_u))
@@ -290,19 +343,23 @@ PARTITIONED = {
 
 @entry("S3", "5.2", "Orders of Lobatto IIIA-IIIB on the pendulum", shows="pendulum", cost=9.0)
 def orders_of_the_partitioned_methods(sheet: Sheet) -> None:
-    """Errors (4.56) of two to four stages; the constraint holds on position and velocity level without a projection.
+    """Errors (4.56) of two to four stages; the constraint holds on position and velocity level without a
+    projection.
 
     Judged by the orders (5.58) against the exact pendulum, and by errors of an independent implementation."""
     b = benchmarks.load("pendulum")
     ((*panels,),) = sheet.axes(1, 2, "Pendulum, Lobatto IIIA-IIIB: errors in the norm (4.56)", (10.0, 4.0))
     for s in (2, 3) if sheet.quick else PARTITIONED:
         method = LobattoIIIAB(stages=s, solver=TIGHT)
-        # With four stages round-off is met at once: sizes between the largest ones make the three that an order needs.
+        # With four stages round-off is met at once: sizes between the largest ones make the three that an
+        # order needs.
         dts = T1 / np.array([4, 6, 8, 12, 16, 32]) if s == 4 else DTS
         errors = _errors(sheet, method, dts)
         for k, (axis, x) in enumerate(zip(panels, "qu", strict=True)):
             _order(sheet, f"s = {s}: {x}", dts, errors[:, k], 2 * s - 2, f"S3 (5.58); {EXACT}")
-            axis.loglog(dts, errors[:, k], "osd"[s - 2] + "-", ms=4, lw=1, label=f"s = {s}, order {2 * s - 2}")
+            axis.loglog(
+                dts, errors[:, k], "osd"[s - 2] + "-", ms=4, lw=1, label=f"s = {s}, order {2 * s - 2}"
+            )
             _guide(axis, dts, [errors[:, k]], 2 * s - 2)
             axis.set(title=f"error in {x}", xlabel="h", ylim=(1e-16, 1e-2))
             axis.legend(fontsize=8, loc="upper left", ncols=3)
@@ -310,5 +367,8 @@ def orders_of_the_partitioned_methods(sheet: Sheet) -> None:
         sol = sheet.run(b, method, t1=T1, dt=DTS[0])
         level = max(np.abs(_constraint(sol)).max(), np.abs(_rate(sol)).max())
         sheet.at_most(
-            f"s = {s}: |g| and |g_dot|", level, MACHINE_PRECISION, source="S3 Example 5.3: up to machine precision"
+            f"s = {s}: |g| and |g_dot|",
+            level,
+            MACHINE_PRECISION,
+            source="S3 Example 5.3: up to machine precision",
         )

@@ -14,7 +14,8 @@ from .entries import Sheet, entry
 
 ROUND_OFF = 1e-14
 
-# The letters of Tables 4.3 and 4.4; beta is the root of beta^3 - 3 beta^2 + 3/2 beta - 1/6 in (1/6, 1/2), in closed form.
+# The letters of Tables 4.3 and 4.4; beta is the root of beta^3 - 3 beta^2 + 3/2 beta - 1/6 in (1/6, 1/2), in
+# closed form.
 LETTERS = {
     "alpha": 1 - math.sqrt(2) / 2,
     "beta": 1 + math.sqrt(2) * math.cos(math.acos(2 * math.sqrt(2) / 3) / 3 + 4 * math.pi / 3),
@@ -44,7 +45,8 @@ class Coefficient(NamedTuple):
             case ast.Call(args=[of]):  # sqrt
                 inner = cls._of(of)
                 return cls(math.sqrt(inner.value), f"\\sqrt{{{inner.typeset}}}")
-            case ast.BinOp(left=ast.UnaryOp(operand=left), op=ast.Div(), right=right):  # -a/b: the sign before the fraction
+            # -a/b: the sign before the fraction
+            case ast.BinOp(left=ast.UnaryOp(operand=left), op=ast.Div(), right=right):
                 return cls._of(ast.UnaryOp(ast.USub(), ast.BinOp(left, ast.Div(), right)))
             case ast.UnaryOp(operand=of):
                 inner = cls._of(of)
@@ -122,7 +124,8 @@ PRINTED = (
     _lobatto_c(3, "0, 1/2, 1", "1/6, -1/3, 1/6; 1/6, 5/12, -1/12; 1/6, 2/3, 1/6", "1/6, 2/3, 1/6"),
     Printed("4.3", tb.sdirk2, "alpha, 1", "alpha, 0; 1 - alpha, alpha", "1 - alpha, alpha", 2, 1, 0, "AL"),
     Printed(
-        "4.3", tb.sdirk3, "beta, (1 + beta)/2, 1", f"beta, 0, 0; (1 - beta)/2, beta, 0; {THREE_B}", THREE_B, 3, 1, 0, "AL",
+        "4.3", tb.sdirk3, "beta, (1 + beta)/2, 1", f"beta, 0, 0; (1 - beta)/2, beta, 0; {THREE_B}", THREE_B,
+        3, 1, 0, "AL",
     ),
     Printed(
         "4.4", tb.tr_bdf2, "0, gamma, 1", "0, 0, 0; d, d, 0; w, w, d", "w, w, d", 2, 1, 0, "AL",
@@ -145,7 +148,10 @@ class Properties(NamedTuple):
 
     @classmethod
     def of(cls, t: ButcherTableau) -> "Properties":
-        B, C, D = (max(r for r in range(2 * t.stages + 1) if f(r)) for f in (t.satisfies_B, t.satisfies_C, t.satisfies_D))
+        B, C, D = (
+            max(r for r in range(2 * t.stages + 1) if f(r))
+            for f in (t.satisfies_B, t.satisfies_C, t.satisfies_D)
+        )
         tests = {"A": t.is_A_stable, "L": t.is_L_stable, "B": t.is_B_stable}
         return cls(B, C, D, "".join(letter for letter, test in tests.items() if test()))
 
@@ -163,8 +169,9 @@ def deviation(p: Printed, t: ButcherTableau) -> tuple[int, float]:
 
 @entry("S3", ("Table 4.1", "Table 4.2", "Table 4.3", "Table 4.4", "Table 5.1"), "Butcher tableaus", cost=1.0)
 def butcher_tableaus(sheet: Sheet) -> None:
-    """Every coefficient as the paper prints it, beside the tableau that this package generates from the definition of its
-    family. Judged to round-off, and by the simplifying assumptions and kinds of stability that the text claims."""
+    """Every coefficient as the paper prints it, beside the tableau that this package generates from the
+    definition of its family. Judged to round-off, and by the simplifying assumptions and kinds of stability
+    that the text claims."""
     panels = sheet.axes(3, 4, "Tableaus as printed; below: what their numbers satisfy", (13.0, 9.6))
     for axis, p in zip(panels.flat, PRINTED, strict=True):
         t = p.make()
@@ -174,12 +181,15 @@ def butcher_tableaus(sheet: Sheet) -> None:
     _judge_pairs(sheet)
     _judge_trx2(sheet)
     sheet.note(
-        "In the text extracted from the PDF the columns of Table 4.1 are run together and the rows of Table 4.4 shifted. All"
+        "In the text extracted from the PDF the columns of Table 4.1 are run together and the rows of Table "
+        "4.4 shifted. All"
         " fractions and roots are there; they were put in their places by C(s), b_i = a_si and (4.44)."
     )
     sheet.note(
-        "Erratum: below (4.55) TRX2 is said to be recovered for theta = 1/4, which gives R(infinity) = 17; (4.48), printed"
-        " before, is theta = 1/2. Strong S-stability of TR-BDF2, claimed too, is not judged here. SDIRK and TR-BDF2 are not"
+        "Erratum: below (4.55) TRX2 is said to be recovered for theta = 1/4, which gives R(infinity) = 17; "
+        "(4.48), printed"
+        " before, is theta = 1/2. Strong S-stability of TR-BDF2, claimed too, is not judged here. SDIRK and "
+        "TR-BDF2 are not"
         " said to be B-stable; by Proposition 4.8, which is sufficient, they are not shown to be."
     )
 
@@ -187,23 +197,35 @@ def butcher_tableaus(sheet: Sheet) -> None:
 def _judge(sheet: Sheet, p: Printed, t: ButcherTableau, found: Properties) -> None:
     name = f"Table {p.table}, {t.name}"
     count, off = deviation(p, t)
-    sheet.at_most(f"{name}: {count} coefficients, largest difference", off, ROUND_OFF, source=f"S3 Table {p.table}")
+    sheet.at_most(
+        f"{name}: {count} coefficients, largest difference", off, ROUND_OFF, source=f"S3 Table {p.table}"
+    )
     claimed = f"B({p.B}), C({p.C}), D({p.D})"
     holds = found.B >= p.B and found.C >= p.C and found.D >= p.D
-    sheet.holds(f"{name}: assumptions", holds, expected=claimed, got=str(found), source="S3 sections 4.4 and 5.4")
+    sheet.holds(
+        f"{name}: assumptions", holds, expected=claimed, got=str(found), source="S3 sections 4.4 and 5.4"
+    )
     if p.stable:
         source = "S3 section 4.4; A: |R| on the axis and poles, L: R(infinity), B: Proposition 4.8"
         expected, got = (", ".join(f"{x}-stable" for x in kinds) for kinds in (p.stable, found.stable))
-        sheet.holds(f"{name}: stability", set(p.stable) <= set(found.stable), expected=expected, got=got, source=source)
+        sheet.holds(
+            f"{name}: stability",
+            set(p.stable) <= set(found.stable),
+            expected=expected,
+            got=got,
+            source=source,
+        )
     says = {True: "a_sj = b_j", False: "not a_sj = b_j"}
     sheet.holds(
-        f"{name}: stiffly accurate", t.stiffly_accurate == p.stiffly_accurate, expected=says[p.stiffly_accurate],
-        got=says[t.stiffly_accurate], source="S3 Definition 4.5",
+        f"{name}: stiffly accurate", t.stiffly_accurate == p.stiffly_accurate,
+        expected=says[p.stiffly_accurate], got=says[t.stiffly_accurate], source="S3 Definition 4.5",
     )  # fmt: skip
     if p.embedded and t.embedded is not None:
         order = [t.embedded @ t.c**k - 1 / (k + 1) for k in range(3)] + [t.embedded @ t.A @ t.c - 1 / 6]
         what = f"{name}: conditions of order three of the embedded weights"
-        sheet.at_most(what, np.abs(order).max(), ROUND_OFF, source="S3 section 4.4: an embedded third-order method")
+        sheet.at_most(
+            what, np.abs(order).max(), ROUND_OFF, source="S3 section 4.4: an embedded third-order method"
+        )
 
 
 def _judge_pairs(sheet: Sheet) -> None:
@@ -212,7 +234,9 @@ def _judge_pairs(sheet: Sheet) -> None:
         symplectic = tb.is_symplectic_pair(first, second) and not tb.is_symplectic_pair(first, first)
         got = "(5.11) of IIIA with IIIB, and not of IIIA with itself" if symplectic else "not so"
         expected = "symplectic pair"
-        sheet.holds(f"Table 5.1, IIIA-IIIB, s = {s}", symplectic, expected=expected, got=got, source="S3 Theorem 5.1")
+        sheet.holds(
+            f"Table 5.1, IIIA-IIIB, s = {s}", symplectic, expected=expected, got=got, source="S3 Theorem 5.1"
+        )
         last = np.abs(second.A[:, -1]).max()
         sheet.at_most(f"Table 5.1, IIIB, s = {s}: last column", last, 0.0, source="S3 (5.13)")
 
@@ -220,7 +244,12 @@ def _judge_pairs(sheet: Sheet) -> None:
 def _judge_trx2(sheet: Sheet) -> None:
     """theta = 1/2, not 1/4."""
     printed = np.array([[0, 0, 0], [1, 1, 0], [1, 2, 1]]) / 4
-    sheet.at_most("TRX2: largest difference from (4.48)", np.abs(tb.trx2().A - printed).max(), ROUND_OFF, source="S3 (4.48)")
+    sheet.at_most(
+        "TRX2: largest difference from (4.48)",
+        np.abs(tb.trx2().A - printed).max(),
+        ROUND_OFF,
+        source="S3 (4.48)",
+    )
     for theta, value in ((1 / 2, 1.0), (1 / 4, 17.0)):
         R = tb.esdirk(theta, f"theta = {theta:g}").stability_at_infinity()
         source = "S3 (4.47): (theta^2 - 4 theta + 2)/theta^2"
@@ -228,7 +257,9 @@ def _judge_trx2(sheet: Sheet) -> None:
 
 
 def _places(lines: list[list[Coefficient | None]]) -> tuple[np.ndarray, np.ndarray]:
-    """Middles of the columns and the edges between them, by the longest numerator in each; the whole is 1 wide."""
+    """Middles of the columns and the edges between them,
+    by the longest numerator in each; the whole is 1 wide.
+    """
 
     def letters(x: Coefficient | None) -> int:
         return 0 if x is None else len(re.sub(r"\\[a-z]+|[{}^]", "", x.typeset.split("}{")[0]))
@@ -241,7 +272,9 @@ def _places(lines: list[list[Coefficient | None]]) -> tuple[np.ndarray, np.ndarr
 def draw(axis: Any, p: Printed, title: str, found: Properties) -> None:
     """c | A over b, typeset."""
     s = len(p.rows("A"))
-    lines: list[list[Coefficient | None]] = [[c, *a] for c, a in zip(p.rows("c")[0], p.rows("A"), strict=True)]
+    lines: list[list[Coefficient | None]] = [
+        [c, *a] for c, a in zip(p.rows("c")[0], p.rows("A"), strict=True)
+    ]
     lines += [[None, *b] for b in (p.rows("b")[0], *(p.rows("embedded") if p.embedded else ()))]
     middles, edges = _places(lines)
     size = 8.5 if s == 3 and p.table in ("4.1", "4.3") else 11  # wide ones

@@ -12,7 +12,8 @@ from ..stepsize import SwitchingPoints
 from .entries import Sheet, entry
 from .s4_step_size import becomes, between_rows, draw_steps, extrapolation, judge_growth, judge_tolerance
 
-# -- Figs. 9, 10: falling mass ----------------------------------------------------------------------------------------
+# -- Figs. 9, 10: falling mass
+# ----------------------------------------------------------------------------------------
 
 
 def falling_mass(sheet: Sheet, **options: Any) -> tuple[Any, Solution, Any]:
@@ -22,17 +23,34 @@ def falling_mass(sheet: Sheet, **options: Any) -> tuple[Any, Solution, Any]:
     return b, sol, (sol.t > 0.9) & (sol.t < 1.4)
 
 
-@entry("S4", "9", "Without odd substeps steps stay small after the accumulation point", shows="falling-mass", cost=4)
+@entry(
+    "S4",
+    "9",
+    "Without odd substeps steps stay small after the accumulation point",
+    shows="falling-mass",
+    cost=4,
+)
 def falling_mass_with_all_substeps(sheet: Sheet) -> None:
-    """With 1, 2, 3, ... substeps velocities oscillate on the enduring contact, and steps do not grow again."""
+    """With 1, 2, 3, ... substeps velocities oscillate on the enduring contact,
+    and steps do not grow again.
+    """
     b, sol, late = falling_mass(sheet, substeps="all")
     stays = "S4 Fig. 9(a): the step size does not increase any more; a tenth of dt_max"
-    sheet.at_most("largest step long after the accumulation point", sol.dt[late].max(), b.stepsize.dt_max / 10, source=stays)
+    sheet.at_most(
+        "largest step long after the accumulation point",
+        sol.dt[late].max(),
+        b.stepsize.dt_max / 10,
+        source=stays,
+    )
     turns = int((np.diff(np.sign(sol.u[late, 0])) != 0).sum())
-    sheet.at_least("changes of sign of the velocity there", turns, 100, source="S4 Fig. 9(b): oscillations; a hundred")
+    sheet.at_least(
+        "changes of sign of the velocity there", turns, 100, source="S4 Fig. 9(b): oscillations; a hundred"
+    )
     size = np.abs(sol.u[late, 0])
     grows = (size[1:] / np.maximum(size[:-1], 1e-300)).max()
-    sheet.close("largest growth of the velocity in a step", grows, 1.68, rtol=1e-3, source="S4 (47): T_2,2 at e = 0.7")
+    sheet.close(
+        "largest growth of the velocity in a step", grows, 1.68, rtol=1e-3, source="S4 (47): T_2,2 at e = 0.7"
+    )
     a, c = sheet.axes(1, 2, "Falling mass, 1, 2, 3, 4 substeps: velocities oscillate on the table")[0]
     a.semilogy(sol.t[1:], sol.dt[1:], lw=0.6)
     a.set(xlabel="$t$", ylabel=r"$\Delta t$", title="step size")
@@ -50,17 +68,31 @@ def falling_mass_with_odd_substeps(sheet: Sheet) -> None:
     r, dt_min, dt_max = b.reference, b.stepsize.dt_min, b.stepsize.dt_max
     e, g, z_0 = b.system.e_N, b.system.gravity, float(b.q0[0])
     impacts = r["first_impact"] * (1 + 2 * np.cumsum([0.0, *e ** np.arange(1.0, 5.0)]))
-    late_by = "closed form; every impact may be seen dt_min late and is dt_min g off in speed, together 2 dt_min"
+    late_by = (
+        "closed form; every impact may be seen dt_min late and is dt_min g off in speed, together 2 dt_min"
+    )
     for k, (point, exact) in enumerate(zip(becomes(sol, "closed"), impacts, strict=False), start=1):
         sheet.close(f"impact {k}", point.t, exact, atol=2 * k * dt_min, source=late_by)
     flight = sol.t < r["first_impact"] - dt_min
     exact = z_0 - g / 2 * sol.t[flight] ** 2
-    sheet.at_most("error of the first flight", np.abs(sol.q[flight, 0] - exact).max(), 1e-14, source="closed form: parabola")
-    sheet.close("highest order there", sol.order[flight].max(), 2, source="S4 section 10.1: exact for the parabola")
-    sheet.close("largest step at rest", sol.dt[late].max(), dt_max, rtol=1e-2, source="S4 Fig. 10(a): grows again")
-    resolved = math.ceil(math.log(dt_min / (2 * e * r["first_impact"])) / math.log(e))  # flights longer than dt_min
+    sheet.at_most(
+        "error of the first flight",
+        np.abs(sol.q[flight, 0] - exact).max(),
+        1e-14,
+        source="closed form: parabola",
+    )
+    sheet.close(
+        "highest order there", sol.order[flight].max(), 2, source="S4 section 10.1: exact for the parabola"
+    )
+    sheet.close(
+        "largest step at rest", sol.dt[late].max(), dt_max, rtol=1e-2, source="S4 Fig. 10(a): grows again"
+    )
+    # flights longer than dt_min
+    resolved = math.ceil(math.log(dt_min / (2 * e * r["first_impact"])) / math.log(e))
     rest = sol.t[np.flatnonzero(~sol.modes[:, 0])[-1]]
-    sheet.close("contact closed for ever", rest, r["accumulation"], atol=2 * resolved * dt_min, source=late_by)
+    sheet.close(
+        "contact closed for ever", rest, r["accumulation"], atol=2 * resolved * dt_min, source=late_by
+    )
     judge_growth(sheet, sol, b.stepsize)
     # A parabola is exact at any tolerance: an oscillation is not.
     o = benchmarks.load("impact-oscillator")
@@ -81,7 +113,8 @@ def falling_mass_with_odd_substeps(sheet: Sheet) -> None:
         axis.axvline(r["accumulation"], color="k", lw=0.8, ls=":")
 
 
-# -- Fig. 11: sliding mass --------------------------------------------------------------------------------------------
+# -- Fig. 11: sliding mass
+# --------------------------------------------------------------------------------------------
 
 
 @entry("S4", "11", "A sliding mass turns round, is let go and sticks", shows="sliding-mass", cost=4)
@@ -93,7 +126,9 @@ def sliding_mass(sheet: Sheet) -> None:
     r, source = b.reference, b.reference["source"]
     fine = np.linspace(0.44, 0.48, 40_001)
     turns = fine[between_rows(sol, 0)(fine).argmax()]
-    sheet.close("t_A, x turns", turns, r["turning_time"], atol=1e-5, source=f"{source}; interpolated between steps")
+    sheet.close(
+        "t_A, x turns", turns, r["turning_time"], atol=1e-5, source=f"{source}; interpolated between steps"
+    )
     (off,) = np.flatnonzero(sol.t == b.system.t_off)  # a step ends where the force does
     state = [*sol.q[off], *sol.u[off]]
     for name, got, exact in zip(("x", "y", "v_x", "v_y"), state, r["state_when_switched_off"], strict=True):
@@ -104,11 +139,13 @@ def sliding_mass(sheet: Sheet) -> None:
         sheet.close(f"{name} at rest", got, exact, atol=1e-6, source=source)
     force = sol.P_F[1:] / sol.dt[1:, None]
     size = np.hypot(*force.T)
-    # The mean over a step of a force that turns in it is shorter; after t_B the path is straight. Round-off of t is 1e-9 of
-    # dt_min, hence 1e-7.
+    # The mean over a step of a force that turns in it is shorter; after t_B the path is straight. Round-off
+    # of t is 1e-9 of dt_min, hence 1e-7.
     sheet.at_most("|lambda|, largest", size.max(), 2.0 + 1e-7, source="S4 section 10.2: 2 N")
     straight = (sol.t[1:] > b.system.t_off + control.dt_min) & (sol.t[1:] < stick.t - control.dt_min)
-    sheet.at_least("|lambda| from t_B to t_C, smallest", size[straight].min(), 2.0 - 1e-7, source="S4 section 10.2: 2 N")
+    sheet.at_least(
+        "|lambda| from t_B to t_C, smallest", size[straight].min(), 2.0 - 1e-7, source="S4 section 10.2: 2 N"
+    )
     speed, rests = np.hypot(*sol.u.T), sol.t > stick.t + control.dt_min
     sheet.at_most("speed in stick", speed[rests].max(), 1e-12, source="stick is stick")
     (path, orders, sizes), (forces, speeds, where) = sheet.axes(2, 3, "Sliding mass", size=(12.0, 5.6))
@@ -130,7 +167,8 @@ def sliding_mass(sheet: Sheet) -> None:
             axis.axvline(t, color="k", lw=0.6, ls=":")
 
 
-# -- Fig. 12: impact oscillator ---------------------------------------------------------------------------------------
+# -- Fig. 12: impact oscillator
+# ---------------------------------------------------------------------------------------
 
 
 def moreau_steps(sol: Solution, p: int) -> int:
@@ -155,9 +193,17 @@ def draw_oscillator(axes: tuple[Any, ...], b: Any, sol: Solution) -> None:
         axis.legend(fontsize=8)
 
 
-@entry("S4", "12", "An impact oscillator: order p in dt_max with dt_min = dt_max^p", shows="impact-oscillator", cost=13)
+@entry(
+    "S4",
+    "12",
+    "An impact oscillator: order p in dt_max with dt_min = dt_max^p",
+    shows="impact-oscillator",
+    cost=13,
+)
 def impact_oscillator(sheet: Sheet) -> None:
-    """Impulses, position and velocity; the global error over dt_max and over the work; judged by the closed form."""
+    """Impulses, position and velocity; the global error over dt_max and over the work;
+    judged by the closed form.
+    """
     b = benchmarks.load("impact-oscillator")
     r, e = b.reference, b.system.e_N
     sol = sheet.run(b, extrapolation(4, fixed_order=True), stepsize=SwitchingPoints(2e-3**4, 2e-3))
@@ -172,7 +218,10 @@ def impact_oscillator(sheet: Sheet) -> None:
     spent: dict[int, Any] = {}
     for p in (2, 4) if sheet.quick else (1, 2, 3, 4):
         dts = np.geomspace(1e-4, 1e-3, 13) if p == 1 else np.geomspace(2e-3, 1e-2, 13)
-        runs = [sheet.run(b, extrapolation(p, fixed_order=True), stepsize=SwitchingPoints(dt**p, dt)) for dt in dts]
+        runs = [
+            sheet.run(b, extrapolation(p, fixed_order=True), stepsize=SwitchingPoints(dt**p, dt))
+            for dt in dts
+        ]
         e_G = [np.abs(run.q[:, 0] - r["exact"](run.t)).max() for run in runs]
         straight = "S4 (50) and Fig. 12(e); |x - x_exact|, closed form"
         found = sheet.order(f"p = {p}, global error over dt_max", dts, e_G, p, source=straight)
@@ -182,7 +231,8 @@ def impact_oscillator(sheet: Sheet) -> None:
     if 1 in spent:
         (dear, e_1), (cheap, e_4) = (max(spent[1][0]), min(spent[1][1])), (min(spent[4][0]), max(spent[4][1]))
         sheet.holds(
-            "p = 4 at its cheapest, p = 1 at its dearest", cheap < dear and e_4 < e_1 / 100, expected="error a hundredth",
+            "p = 4 at its cheapest, p = 1 at its dearest", cheap < dear and e_4 < e_1 / 100,
+            expected="error a hundredth",
             got=f"{e_4:.1e} against {e_1:.1e}, {cheap} against {dear} steps", source="S4 Fig. 12(f)",
         )  # fmt: skip
     draw_oscillator((x, v, impulses, sizes), b, sol)
@@ -196,7 +246,8 @@ def impact_oscillator(sheet: Sheet) -> None:
     )
 
 
-# -- Fig. 13, Table VII, Fig. 14: woodpecker --------------------------------------------------------------------------
+# -- Fig. 13, Table VII, Fig. 14: woodpecker
+# --------------------------------------------------------------------------
 
 
 LAWS = ("beak", "sleeve, below", "sleeve, above")
@@ -208,7 +259,9 @@ def draw_states(axis: Any, sol: Solution) -> None:
     for k, state in enumerate(np.asarray(sol.modes).T):
         for constraint, color in ((True, "k"), (False, "0.8")):
             steps = np.flatnonzero(state[1:] == constraint) + 1
-            axis.broken_barh([(sol.t[i] - sol.dt[i], sol.dt[i]) for i in steps], (k - 0.35, 0.7), color=color, lw=0)
+            axis.broken_barh(
+                [(sol.t[i] - sol.dt[i], sol.dt[i]) for i in steps], (k - 0.35, 0.7), color=color, lw=0
+            )
         switched = sol.t[1:][state[1:] != state[:-1]]  # impacts are too short for a bar
         axis.plot(switched, np.full(len(switched), k), "k|", ms=10)
     axis.set(yticks=range(6), xlabel="$t$", title="state of the laws: black closed, sticking")
@@ -217,9 +270,13 @@ def draw_states(axis: Any, sol: Solution) -> None:
     axis.grid(visible=False)
 
 
-@entry("S4", ("13", "Table VII"), "The woodpecker toy and its switching incidents", shows="woodpecker", cost=5)
+@entry(
+    "S4", ("13", "Table VII"), "The woodpecker toy and its switching incidents", shows="woodpecker", cost=5
+)
 def woodpecker(sheet: Sheet) -> None:
-    """Phase diagram, velocities, step size, order and states of the laws; the twelve incidents and their times."""
+    """Phase diagram, velocities, step size, order and states of the laws;
+    the twelve incidents and their times.
+    """
     b = benchmarks.load("woodpecker")
     r, dt_min = b.reference, b.stepsize.dt_min
     sol = sheet.run(b, extrapolation(6), stepsize=b.stepsize)
@@ -227,24 +284,36 @@ def woodpecker(sheet: Sheet) -> None:
     incidents = tuple((p.law, p.after) for p in points[:12])
     sheet.holds(
         "incidents, in their order", incidents == r["incidents"], expected="those of Table VII",
-        got=", ".join(f"{law} {after}" for law, after in incidents), source="S4 Table VII, contacts counted from 0",
+        got=", ".join(f"{law} {after}" for law, after in incidents),
+        source="S4 Table VII, contacts counted from 0",
     )  # fmt: skip
     for k, (point, exact) in enumerate(zip(points, r["times"], strict=False), start=1):
         what = f"incident {k}: {point.law}, {point.before} to {point.after}"
-        sheet.close(what, point.t, exact, atol=2 * k * dt_min, source=f"{r['source']}; 2 dt_min for every incident")
+        sheet.close(
+            what, point.t, exact, atol=2 * k * dt_min, source=f"{r['source']}; 2 dt_min for every incident"
+        )
     judge_growth(sheet, sol, b.stepsize)
     t1 = 0.9 * r["times"][0]
-    fine = sheet.run_sound(b, extrapolation(6, fixed_order=True), t1=t1, stepsize=SwitchingPoints(1e-10, 5e-5)).q[-1]
+    fine = sheet.run_sound(
+        b, extrapolation(6, fixed_order=True), t1=t1, stepsize=SwitchingPoints(1e-10, 5e-5)
+    ).q[-1]
     judge_tolerance(sheet, b, t1, lambda run: np.abs(run.q[-1] - fine).max())
     switched = np.unique([p.step for p in points])
-    sheet.close("largest step with an incident", sol.dt[switched].max(), dt_min, rtol=1e-2, source="S4 section 10.4: dt_min")
+    sheet.close(
+        "largest step with an incident",
+        sol.dt[switched].max(),
+        dt_min,
+        rtol=1e-2,
+        source="S4 section 10.4: dt_min",
+    )
     sheet.close("highest order there", sol.order[switched].max(), 1, source="S4 section 10.4: decreases to 1")
     sheet.close("highest order", sol.order.max(), 6, source="S4 section 10.4: at most 6")
     _, exact, rate = r["samples"][0.2]
     late = f"{r['source']}; 2 dt_min for every incident, times the velocity"
     sheet.close("phi_S at t = 0.2", sol.q[-1, 2], exact, atol=2 * len(points) * dt_min * rate, source=late)
     sheet.note(
-        "Erratum: phi_M(0) = -0.1036 of the literature penetrates by 9e-7 m; the run starts on the contact, -0.6/5.8."
+        "Erratum: phi_M(0) = -0.1036 of the literature penetrates by 9e-7 m; the run starts on the contact, "
+        "-0.6/5.8."
     )
     (phase, rate_M, rate_S), (sizes, orders, states) = sheet.axes(2, 3, "Woodpecker toy", size=(13.0, 6.0))
     draw_steps(sol, sizes, orders)
@@ -264,28 +333,46 @@ def woodpecker(sheet: Sheet) -> None:
         axis.set_xticks([0.0, 0.05, 0.1, 0.15, 0.2])
 
 
-@entry("S4", "14", "The woodpecker converges with its order in dt_max", shows="woodpecker", quick=False, cost=30)
+@entry(
+    "S4", "14", "The woodpecker converges with its order in dt_max", shows="woodpecker", quick=False, cost=30
+)
 def woodpecker_convergence(sheet: Sheet) -> None:
-    """The global error of phi_S over dt_max with dt_min = 1e-10, against a finer run that event-driven results confirm."""
+    """The global error of phi_S over dt_max with dt_min = 1e-10,
+    against a finer run that event-driven results confirm.
+    """
     b = benchmarks.load("woodpecker")
     fine = sheet.run(b, extrapolation(6, fixed_order=True), stepsize=SwitchingPoints(1e-10, 5e-5))
     phi_S = between_rows(fine, 2)
     for t, (_, exact, _) in b.reference["samples"].items():
-        sheet.close(f"phi_S of the reference run at {t}", phi_S(np.array(t)), exact, atol=1e-7, source=b.reference["source"])
+        sheet.close(
+            f"phi_S of the reference run at {t}",
+            phi_S(np.array(t)),
+            exact,
+            atol=1e-7,
+            source=b.reference["source"],
+        )
     ((axis,),) = sheet.axes(1, 1, "Woodpecker: global error of $\\varphi_S$ with order p", size=(6.5, 4.2))
-    even = "slope p of S4 Fig. 14, made even: forces depend on positions only, so errors of Moreau's rule have even powers"
-    # The shortest phase lasts 6e-4: larger steps are not made in all phases. Below 1e-7 errors are those of dt_min, which
-    # leaves no clean window to p = 4.
+    even = (
+        "slope p of S4 Fig. 14, made even: forces depend on positions only, so errors of Moreau's rule have "
+        "even powers"
+    )
+    # The shortest phase lasts 6e-4: larger steps are not made in all phases. Below 1e-7 errors are those of
+    # dt_min, which leaves no clean window to p = 4.
     wide = "; 0.7, since above 6e-4 not all phases reach dt_max and below 3e-4 dt_min is to be seen"
     sheet.note(
-        "The paper states slope p for order p. The woodpecker's forces depend on positions only; there Moreau's rule has an"
-        " expansion in even powers of dt, and p = 1 and 3 come out better, with 2 and 4: these are the slopes judged. The"
+        "The paper states slope p for order p. The woodpecker's forces depend on positions only; there "
+        "Moreau's rule has an"
+        " expansion in even powers of dt, and p = 1 and 3 come out better, with 2 and 4: these are the "
+        "slopes judged. The"
         " impact oscillator of Fig. 12 has p itself."
     )
     windows = {1: (1e-5, 1e-4), 2: (1e-4, 4e-4), 3: (2.5e-4, 7e-4), 4: (3e-4, 2e-3)}
     for p, window in windows.items():
         dts, rough = np.geomspace(*window, 10), p == 4
-        runs = [sheet.run(b, extrapolation(p, fixed_order=True), stepsize=SwitchingPoints(1e-10, dt)) for dt in dts]
+        runs = [
+            sheet.run(b, extrapolation(p, fixed_order=True), stepsize=SwitchingPoints(1e-10, dt))
+            for dt in dts
+        ]
         e_G = [np.abs(run.q[:, 2] - phi_S(run.t)).max() for run in runs]
         source, tolerance = (even + wide, 0.7) if rough else (even, 0.2)
         found = sheet.order(f"p = {p}", dts, e_G, 2.0 * math.ceil(p / 2), tolerance=tolerance, source=source)

@@ -21,7 +21,10 @@ NEWTON = Automatic(newton=SemismoothNewton(atol=1e-15))
 
 
 def solvers(laws: int) -> dict[str, Any]:
-    """As in S4 (22), (23): r_i = omega_ii/D_ii, and what finds the same solution otherwise. A system has so many laws."""
+    """As in S4 (22), (23): r_i = omega_ii/D_ii, and what finds the same solution otherwise.
+
+    A system has so many laws.
+    """
     tight: dict[str, Any] = {"atol": 1e-15, "rtol": 1e-14}
     return {
         "Newton": NEWTON,
@@ -50,8 +53,9 @@ EXAMPLES = {  # figure: (benchmark, largest order, laws, end, steps)
 @entry("S4", ("10", "11", "12", "13"), "The examples with PJOR and PSOR, counted", cost=45, quick=False,
        shows=("falling-mass", "sliding-mass", "impact-oscillator", "woodpecker"))  # fmt: skip
 def own_solvers(sheet: Sheet) -> None:
-    """Each example with the relaxation of S4 (22), (23) in the place of Newton's method: the same switching points and the
-    same motion, and the number of iterations, which the paper takes for the work; Fig. 12(f) over that number."""
+    """Each example with the relaxation of S4 (22), (23) in the place of Newton's method: the same switching
+    points and the same motion, and the number of iterations, which the paper takes for the work; Fig. 12(f)
+    over that number."""
     counts: dict[str, list[int]] = {}
     for figure, (name, order, laws, t1, control) in EXAMPLES.items():
         b = benchmarks.load(name)
@@ -68,15 +72,26 @@ def own_solvers(sheet: Sheet) -> None:
                 ]
                 n = len(sol.switching_points())
                 sheet.holds(
-                    "switching incidents", same, expected="those of Newton's method", got=str(n), source="one solution"
+                    "switching incidents",
+                    same,
+                    expected="those of Newton's method",
+                    got=str(n),
+                    source="one solution",
                 )
                 off = np.abs(sol.q[-1] - first[1].q[-1]).max() / scale
-                sheet.at_most("end less that of Newton's method, relative", off, 1e-6, source="dt_min per incident, S4 5.2")
+                sheet.at_most(
+                    "end less that of Newton's method, relative",
+                    off,
+                    1e-6,
+                    source="dt_min per incident, S4 5.2",
+                )
         for kind, sol in runs.items():
             counts.setdefault(kind, []).append(iterations(sol))
             if "PJOR" in kind or "PSOR" in kind:
                 did = int(sol.stats.fixed_point_iterations.sum())
-                sheet.at_least(f"{figure}, {kind}: iterations", did, 10, source="they were made by the relaxation")
+                sheet.at_least(
+                    f"{figure}, {kind}: iterations", did, 10, source="they were made by the relaxation"
+                )
     bars, work = sheet.axes(1, 2, "The paper's own solvers", size=(10.5, 3.4))[0]
     for k, (kind, numbers) in enumerate(counts.items()):
         bars.bar(np.arange(len(EXAMPLES)) + 0.27 * (k - 1), numbers, width=0.25, label=kind)
@@ -93,7 +108,9 @@ def _work(sheet: Sheet, axis: Any) -> None:
     for p in (1, 2, 3, 4):
         dts = np.geomspace(1e-4, 1e-3, 4) if p == 1 else np.geomspace(2e-3, 1e-2, 4)
         runs = [
-            sheet.run(b, extrapolated(p, PSOR(atol=1e-15), fixed_order=True), stepsize=SwitchingPoints(dt**p, dt))
+            sheet.run(
+                b, extrapolated(p, PSOR(atol=1e-15), fixed_order=True), stepsize=SwitchingPoints(dt**p, dt)
+            )
             for dt in dts
         ]
         errors = [float(np.abs(run.q[:, 0] - b.reference["exact"](run.t)).max()) for run in runs]
@@ -102,14 +119,16 @@ def _work(sheet: Sheet, axis: Any) -> None:
         axis.loglog(*spent[p], "o-", ms=3, lw=1, color=COLORS[p - 1], label=f"p = {p}")
     (dear, e_1), (cheap, e_4) = (max(spent[1][0]), min(spent[1][1])), (min(spent[4][0]), max(spent[4][1]))
     sheet.holds(
-        "p = 4 at its cheapest, p = 1 at its dearest", cheap < dear and e_4 < e_1 / 100, expected="a hundredth, for less",
+        "p = 4 at its cheapest, p = 1 at its dearest", cheap < dear and e_4 < e_1 / 100,
+        expected="a hundredth, for less",
         got=f"{e_4:.1e} after {cheap} iterations against {e_1:.1e} after {dear}", source="S4 Fig. 12(f)",
     )  # fmt: skip
     axis.set(xlabel="steps and PSOR iterations, rejected ones too", ylabel="$e_G$", title="Fig. 12(f)")
     axis.legend(fontsize=8)
 
 
-# -- (1): force elements ------------------------------------------------------------------------------------------------
+# -- (1): force elements
+# ------------------------------------------------------------------------------------------------
 
 
 class Pushed(System):
@@ -151,8 +170,8 @@ ELEMENTS = {
 
 @entry("S4", "(1)", "Force elements: clutches, freewheels, prestress", shows="freewheel", cost=12)
 def force_elements(sheet: Sheet) -> None:
-    """-gamma in N_C(la) with any interval C. Judged by the law itself at every step, and for the freewheel by its closed
-    form."""
+    """-gamma in N_C(la) with any interval C. Judged by the law itself at every step, and for the freewheel by
+    its closed form."""
     (top, bottom) = sheet.axes(
         2, 4, "Force elements, pushed by 4 sin 2t - 1 (dotted: what would hold that)", size=(13.0, 5.4)
     )
@@ -163,14 +182,20 @@ def force_elements(sheet: Sheet) -> None:
         with sheet.under(name):
             inside = max((lower - la).max(), (la - upper).max() if upper < math.inf else -math.inf)
             sheet.at_most("outside its interval", inside, 1e-9, source="C")
-            one_sign = gamma * sol.u[:-1, 0] > 0.0  # the mean force of a step is lower or upper if slip does not turn in it
+            # the mean force of a step is lower or upper if slip does not turn in it
+            one_sign = gamma * sol.u[:-1, 0] > 0.0
             expected = np.where(gamma > 0.0, lower, upper)
             off = np.abs(la - expected)[one_sign & (np.abs(gamma) > 1e-2)]
             sheet.at_most(
-                "force in slip less its bound", off.max(initial=0.0), 1e-9, source="lower forwards, upper backwards"
+                "force in slip less its bound",
+                off.max(initial=0.0),
+                1e-9,
+                source="lower forwards, upper backwards",
             )
             if upper == math.inf:
-                sheet.at_least("smallest velocity", gamma.min(), -1e-12, source="a freewheel never turns back")
+                sheet.at_least(
+                    "smallest velocity", gamma.min(), -1e-12, source="a freewheel never turns back"
+                )
         force.plot(sol.t[1:], la, lw=1)
         force.plot(sol.t, 1.0 - 4.0 * np.sin(2.0 * sol.t), "k:", lw=0.8)
         shown = f"[{lower:g}, {'∞' if upper == math.inf else f'{upper:g}'}]"

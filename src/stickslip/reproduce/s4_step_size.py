@@ -1,4 +1,7 @@
-"""S4: step size adjustment and extrapolation. Figures 1, 3, 4, 6 and 7 of the paper are sketches and flow charts."""
+"""S4: step size adjustment and extrapolation.
+
+Figures 1, 3, 4, 6 and 7 of the paper are sketches and flow charts.
+"""
 
 import math
 from collections.abc import Callable
@@ -21,7 +24,9 @@ from .shared import judge_coulomb
 
 
 def extrapolation(order: int, **options: Any) -> Method:
-    """Newton's method alone solves these small problems; percussions of a step of dt_min are as small as dt_min."""
+    """Newton's method alone solves these small problems;
+    percussions of a step of dt_min are as small as dt_min.
+    """
     return Extrapolation(order, base=MoreauMidpoint(solver=SemismoothNewton(atol=1e-15)), **options)
 
 
@@ -61,10 +66,15 @@ def judge_growth(sheet: Sheet, sol: Solution, control: SwitchingPoints) -> None:
     most = np.minimum(np.maximum(2 * before, 3 * dt_min), dt_max)
     source = "S4 Table IV: max(2 dt, 3 dt_min); half of dt_min is what a step may take up before a stop"
     sheet.at_most(
-        "growth of a step beyond what is allowed, over dt_min", ((after - most) / dt_min).max(), 0.51, source=source
+        "growth of a step beyond what is allowed, over dt_min",
+        ((after - most) / dt_min).max(),
+        0.51,
+        source=source,
     )
     ratios = (after / before)[(before >= 3 * dt_min) & (before < dt_max / 2)]
-    sheet.close(f"largest ratio of {len(ratios)} successive steps", ratios.max(), 2.0, rtol=1e-3, source="S4 Table IV")
+    sheet.close(
+        f"largest ratio of {len(ratios)} successive steps", ratios.max(), 2.0, rtol=1e-3, source="S4 Table IV"
+    )
 
 
 def judge_tolerance(sheet: Sheet, b: Any, t1: float, error: Callable[[Solution], float]) -> None:
@@ -72,7 +82,8 @@ def judge_tolerance(sheet: Sheet, b: Any, t1: float, error: Callable[[Solution],
     atols = np.geomspace(1e-5, 1e-10, 6)
     dt_min = float(b.stepsize.dt_min) if b.stepsize is not None else 1e-6
     errors = np.array([
-        error(sheet.run(b, extrapolation(6), t1=t1, stepsize=SwitchingPoints(dt_min, t1, rtol=0.0, atol=atol)))
+        error(sheet.run(b, extrapolation(6), t1=t1,
+                        stepsize=SwitchingPoints(dt_min, t1, rtol=0.0, atol=atol)))
         for atol in atols
     ])  # fmt: skip
     where = f"{b.name} to t = {t1:.3g}, no switching"
@@ -81,7 +92,8 @@ def judge_tolerance(sheet: Sheet, b: Any, t1: float, error: Callable[[Solution],
     sheet.order(f"{where}: error over atol, 1e-5 to 1e-10", atols, errors, 1.0, tolerance=0.3, source=source)
 
 
-# -- Fig. 2: disks in a mixer -----------------------------------------------------------------------------------------
+# -- Fig. 2: disks in a mixer
+# -----------------------------------------------------------------------------------------
 
 
 def draw_disks(axis: Any, sol: Solution, row: int) -> None:
@@ -105,7 +117,9 @@ def judge_mixing(sheet: Sheet, sol: Any, finer: Any) -> None:
     P_N, P_F = sol.P_N[1:], sol.P_F[1:]
     pushes = P_N > 1e-9
     # PSOR stops at 1e-9: slip below 1e-5 may be stick
-    judge_coulomb(sheet, s.mu, P_N, P_F, slip, pushes, pushes & (np.abs(slip) > 1e-5), percussion=1e-12, creep=1e-5)
+    judge_coulomb(
+        sheet, s.mu, P_N, P_F, slip, pushes, pushes & (np.abs(slip) > 1e-5), percussion=1e-12, creep=1e-5
+    )
 
     def in_use(run):
         return np.abs(run.P_F).sum() / run.P_N.sum()
@@ -121,9 +135,12 @@ def judge_mixing(sheet: Sheet, sol: Any, finer: Any) -> None:
 
 @entry("S4", "2", "Disks are mixed in a drum with Moreau's scheme", shows="disk-mixer", quick=False, cost=35)
 def mixed_disks(sheet: Sheet) -> None:
-    """Disks with friction between all of them; judged by the friction cone, energy, and overlaps that fall with dt."""
+    """Disks with friction between all of them; judged by the friction cone, energy,
+    and overlaps that fall with dt.
+    """
     sheet.note(
-        "The paper mixes a thousand disks and states no data. Here are thirty, with 465 candidate contacts and data of our"
+        "The paper mixes a thousand disks and states no data. Here are thirty, with 465 candidate contacts "
+        "and data of our"
         " own; the motion is chaotic, so that bounds are judged, not paths."
     )
     b, t1 = benchmarks.load("disk-mixer"), 0.24
@@ -133,17 +150,30 @@ def mixed_disks(sheet: Sheet) -> None:
     for dt, sol in zip(dts, runs, strict=True):
         early = sol.t <= t1 + 1e-9
         overlaps.append(-sol.g_N()[early].min())
-        falls = "contacts are seen at midpoints, a step late: two disks, each with the speed of 0.24 s of free fall"
+        falls = (
+            "contacts are seen at midpoints, a step late: two disks, each with the speed of 0.24 s of free "
+            "fall"
+        )
         sheet.at_most(f"dt = {dt}: overlap over dt", overlaps[-1] / dt, 2 * s.gravity * t1, source=falls)
-        sheet.at_most(f"dt = {dt}: |P_F| - mu P_N", (np.abs(sol.P_F) - s.mu * sol.P_N).max(), 1e-12, source="Coulomb's law")
-    sheet.order("largest overlap", dts, overlaps, 1.0, source="contact on velocity level: overlaps of the order of dt")
+        sheet.at_most(
+            f"dt = {dt}: |P_F| - mu P_N",
+            (np.abs(sol.P_F) - s.mu * sol.P_N).max(),
+            1e-12,
+            source="Coulomb's law",
+        )
+    sheet.order(
+        "largest overlap", dts, overlaps, 1.0, source="contact on velocity level: overlaps of the order of dt"
+    )
     sol = runs[dts.index(b.dt)]
     judge_mixing(sheet, sol, sheet.run_sound(b, b.method, dt=b.dt / 2))
     E, m = sol.energy(), s.m * sol.q.shape[1] / 3
-    # friction on the drum can lift the disks to its top and make them as fast as it is, which is what it is bounded by
+    # friction on the drum can lift the disks to its top and make them as fast as it is, which is what it is
+    # bounded by
     most = m * s.gravity * s.drum_radius + 0.5 * m * (s.drum_rate * s.drum_radius) ** 2
     sheet.at_most("energy", E.max(), most, source="all disks at the top of the drum with its speed")
-    axes = sheet.axes(1, 4, r"Thirty disks in a turning drum, Moreau's scheme, $\Delta t = 0.002$", size=(13.0, 3.4))[0]
+    axes = sheet.axes(
+        1, 4, r"Thirty disks in a turning drum, Moreau's scheme, $\Delta t = 0.002$", size=(13.0, 3.4)
+    )[0]
     for axis, t in zip(axes, (0.0, 0.24, 0.5), strict=False):
         draw_disks(axis, sol, int(np.abs(sol.t - t).argmin()))
     axes[3].loglog(dts, overlaps, "o-", ms=4, lw=1, label="largest overlap until 0.24")
@@ -155,13 +185,18 @@ def mixed_disks(sheet: Sheet) -> None:
     axes[3].legend(fontsize=8)
 
 
-# -- Fig. 5: why odd numbers of substeps ------------------------------------------------------------------------------
+# -- Fig. 5: why odd numbers of substeps
+# ------------------------------------------------------------------------------
 
 
 def neville(numbers: np.ndarray, eps: np.ndarray) -> np.ndarray:
-    """T_i,i/gamma_B: the polynomial in 1/n through (-eps)^n at the n_1 ... n_i, at zero (Lagrange's formula)."""
+    """T_i,i/gamma_B: the polynomial in 1/n through (-eps)^n at the n_1 ... n_i,
+    at zero (Lagrange's formula).
+    """
     x = 1.0 / numbers
-    weights = np.array([np.prod([x[k] / (x[k] - x[j]) for k in range(len(x)) if k != j]) for j in range(len(x))])
+    weights = np.array(
+        [np.prod([x[k] / (x[k] - x[j]) for k in range(len(x)) if k != j]) for j in range(len(x))]
+    )
     return weights @ (-eps[None, :]) ** numbers[:, None]
 
 
@@ -171,21 +206,34 @@ class HighTable(Ball1D):
 
 
 def extrapolated_contact(order: int, substeps: str, eps: float) -> float:
-    """gamma_E/gamma_B over a step in which a contact stays closed: a ball that is pressed on the table, ever so slowly."""
-    # Closed throughout: the gap starts further below zero than the ball moves, and both are within what a start may
-    # violate, 1e-8 of the terms of the gap.
+    """gamma_E/gamma_B over a step in which a contact stays closed:
+    a ball that is pressed on the table, ever so slowly.
+    """
+    # Closed throughout: the gap starts further below zero than the ball moves, and both are within what a
+    # start may violate, 1e-8 of the terms of the gap.
     q, gamma_B = 1.0 - 8e-9, 1e-9
     method = extrapolation(order, substeps=substeps)
     sol = simulate(HighTable(gravity=1e-6, e_N=eps), method, [q], [gamma_B], t1=1.0, dt=1.0, progress=False)
     return float(sol.u[-1, 0]) / gamma_B
 
 
-@entry("S4", "5", "Extrapolating an enduring contact needs odd numbers of substeps", shows="bouncing-ball-1d", cost=8)
+@entry(
+    "S4",
+    "5",
+    "Extrapolating an enduring contact needs odd numbers of substeps",
+    shows="bouncing-ball-1d",
+    cost=8,
+)
 def odd_substeps(sheet: Sheet) -> None:
-    """T_i,i/gamma_B over the restitution, 1, 2, 3, 4 and 1, 3, 5, 7 substeps; judged by (47) and Lagrange's formula."""
+    """T_i,i/gamma_B over the restitution, 1, 2, 3, 4 and 1, 3, 5, 7 substeps;
+    judged by (47) and Lagrange's formula.
+    """
     printed, fine = (-0.7, 1.68, -3.8535, 9.2682), np.linspace(0, 1, 201)
     axes = sheet.axes(1, 2, "An enduring contact with restitution over one extrapolated step")[0]
-    for axis, substeps, numbers in ((axes[0], "all", np.array([1, 2, 3, 4])), (axes[1], "odd", np.array([1, 3, 5, 7]))):
+    for axis, substeps, numbers in (
+        (axes[0], "all", np.array([1, 2, 3, 4])),
+        (axes[1], "odd", np.array([1, 3, 5, 7])),
+    ):
         worst, eps = 0.0, np.array([0.1, 0.4, 0.7, 1.0])
         for i in (1, 2, 3, 4):
             axis.plot(fine, neville(numbers[:i], fine), color=COLORS[i - 1], lw=1, label=f"$T_{{{i},{i}}}$")
@@ -198,34 +246,58 @@ def odd_substeps(sheet: Sheet) -> None:
                 what = f"T_{i},{i}/gamma_B at e = 0.7"
                 sheet.close(what, got[2], printed[i - 1], atol=5e-5, source="S4 (47), to its last digit")
             else:
-                sheet.at_most(f"largest |T_{i},{i}/gamma_B|, odd", np.abs(got).max(), 1 + 1e-9, source="S4 Fig. 5(b)")
-        sheet.at_most(f"{substeps} substeps: distance to the formula", worst, 1e-5, source="Lagrange's formula at 0")
+                sheet.at_most(
+                    f"largest |T_{i},{i}/gamma_B|, odd", np.abs(got).max(), 1 + 1e-9, source="S4 Fig. 5(b)"
+                )
+        sheet.at_most(
+            f"{substeps} substeps: distance to the formula", worst, 1e-5, source="Lagrange's formula at 0"
+        )
         axis.axhspan(-1, 1, color="0.9", zorder=0)
-        axis.set(xlabel=r"$\varepsilon$", ylabel=r"$T_{i,i}/\gamma_B$", title=f"{', '.join(map(str, numbers))} substeps")
+        axis.set(
+            xlabel=r"$\varepsilon$",
+            ylabel=r"$T_{i,i}/\gamma_B$",
+            title=f"{', '.join(map(str, numbers))} substeps",
+        )
         axis.legend(fontsize=8, title="lines: formula, circles: computed", title_fontsize=7, ncols=2)
     half = extrapolated_contact(2, "all", 0.5)
-    sheet.close("T_2,2/gamma_B at e = 0.5", half, 1.0, atol=1e-6, source="S4 section 8.1: energy grows beyond e = 1/2")
+    sheet.close(
+        "T_2,2/gamma_B at e = 0.5", half, 1.0, atol=1e-6, source="S4 section 8.1: energy grows beyond e = 1/2"
+    )
 
 
-# -- Fig. 8: the search for a switching point -------------------------------------------------------------------------
+# -- Fig. 8: the search for a switching point
+# -------------------------------------------------------------------------
 
 
 def watched(log: list[tuple[float, float, bool]]) -> Method:
-    """Extrapolation that writes down (begin, end, every law as before) of all steps it attempts, rejected ones too."""
+    """Extrapolation that writes down (begin, end,
+    every law as before) of all steps it attempts, rejected ones too.
+    """
 
     class Watched(Extrapolation):
         def attempt(self, dynamics, t, t1, dt, q, u, memory, sigma, tolerances):
             out = super().attempt(dynamics, t, t1, dt, q, u, memory, sigma, tolerances)
-            jax.debug.callback(lambda *step: log.append(tuple(x.item() for x in step)), t, t1, out.same, ordered=True)
+            jax.debug.callback(
+                lambda *step: log.append(tuple(x.item() for x in step)), t, t1, out.same, ordered=True
+            )
             return out
 
-    return Watched(order=4, base=MoreauMidpoint(solver=SemismoothNewton(atol=1e-15)))  # type: ignore[call-arg]
+    base = MoreauMidpoint(solver=SemismoothNewton(atol=1e-15))
+    return Watched(order=4, base=base)  # type: ignore[call-arg]
 
 
 def draw_search(axis: Any, log: list[tuple[float, float, bool]], accepted: np.ndarray, t_S: float) -> None:
-    """A line for every calculation step, as in the paper, from the first one that reaches beyond the impact on."""
+    """A line for every calculation step, as in the paper,
+    from the first one that reaches beyond the impact on.
+    """
     for i, (t, t_E, same) in enumerate(log):
-        axis.plot([t, t_E], [i, i], color="k" if accepted[i] else "0.6", lw=3 if accepted[i] else 1.2, solid_capstyle="butt")
+        axis.plot(
+            [t, t_E],
+            [i, i],
+            color="k" if accepted[i] else "0.6",
+            lw=3 if accepted[i] else 1.2,
+            solid_capstyle="butt",
+        )
         if not same:
             axis.plot(t_E, i, "^", color=COLORS[1], ms=5)
     axis.axvline(t_S, color="k", lw=0.8, ls=":")
@@ -239,26 +311,37 @@ def draw_search(axis: Any, log: list[tuple[float, float, bool]], accepted: np.nd
 
 @entry("S4", "8", "The search for a switching point", shows="falling-mass", cost=3)
 def switching_point_search(sheet: Sheet) -> None:
-    """Steps tried around the first impact, accepted or rejected; judged by Tables V and VI and the exact impact."""
+    """Steps tried around the first impact, accepted or rejected;
+    judged by Tables V and VI and the exact impact.
+    """
     b, dt_min, dt_max = benchmarks.load("falling-mass"), 1e-3, 0.05
     t_S, log = b.reference["first_impact"], list[tuple[float, float, bool]]()
     sol = sheet.run(b, watched(log), stepsize=SwitchingPoints(dt_min, dt_max), t1=0.2)
     begin, end, same = np.array(log).T
-    accepted = np.array([np.isclose(sol.t[:-1], t).any() and np.isclose(sol.t[1:], t_E).any() for t, t_E, _ in log])
+    accepted = np.array(
+        [np.isclose(sol.t[:-1], t).any() and np.isclose(sol.t[1:], t_E).any() for t, t_E, _ in log]
+    )
     closes = becomes(sol, "closed")[0]
-    sheet.close("step that holds the impact", sol.dt[closes.step], dt_min, rtol=1e-6, source="S4 Table VI: dt_min")
+    sheet.close(
+        "step that holds the impact", sol.dt[closes.step], dt_min, rtol=1e-6, source="S4 Table VI: dt_min"
+    )
     between = "S4 (36): between the midpoint of this step and that of the one before"
-    sheet.close("midpoint of this step", closes.t - dt_min / 2, t_S + dt_min / 2, atol=dt_min / 2, source=between)
+    sheet.close(
+        "midpoint of this step", closes.t - dt_min / 2, t_S + dt_min / 2, atol=dt_min / 2, source=between
+    )
     rejected = np.flatnonzero((same == 0) & ~accepted)
     halves = (end - begin)[rejected] / 2
     wanted = np.where(halves < 3 * dt_min, dt_min, halves)
     sheet.at_most(
-        "next step after a rejected one, over dt_min", np.abs((end - begin)[rejected + 1] - wanted).max() / dt_min, 1e-6,
+        "next step after a rejected one, over dt_min",
+        np.abs((end - begin)[rejected + 1] - wanted).max() / dt_min, 1e-6,
         source="S4 Table V: half of it, or dt_min where that is below 3 dt_min",
     )  # fmt: skip
     judge_growth(sheet, sol, SwitchingPoints(dt_min, dt_max))
     most = math.ceil(math.log2(dt_max / (3 * dt_min))) + 1
     tries = int((end[rejected] > closes.t).sum() - (begin[rejected] >= closes.t).sum())
     sheet.at_most("rejections on the way to the impact", tries, most, source="halvings from dt_max to dt_min")
-    ((axis,),) = sheet.axes(1, 1, r"Falling mass, $\Delta t_{min} = 10^{-3}$: search for the first impact", size=(8.0, 4.6))
+    ((axis,),) = sheet.axes(
+        1, 1, r"Falling mass, $\Delta t_{min} = 10^{-3}$: search for the first impact", size=(8.0, 4.6)
+    )
     draw_search(axis, log, accepted, t_S)

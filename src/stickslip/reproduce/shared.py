@@ -1,4 +1,6 @@
-"""What S0 and S1 both show, written once as functions of a method: a ball, a slider-crank, a mass on a slope."""
+"""What S0 and S1 both show, written once as functions of a method: a ball,
+a slider-crank, a mass on a slope.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +16,8 @@ from ..methods.base import Method
 from ..solvers import SemismoothNewton
 from .entries import Sheet
 
-TIGHT = SemismoothNewton(atol=1e-14, rtol=1e-14, max_iterations=50)  # S3: tolerances where orders are measured
+# S3: tolerances where orders are measured
+TIGHT = SemismoothNewton(atol=1e-14, rtol=1e-14, max_iterations=50)
 ENFORCED = 1e-10  # what a solver's tolerance of 1e-12 leaves of a law that is enforced
 NO_PENETRATION = "no penetration, enforced by the method"
 CAPTURED = "an event-capturing scheme resolves events to a step or two"
@@ -41,10 +44,11 @@ def at(sol: Any, t: float) -> int:
 
 
 def bounces(sol: Any, g: float, e_N: float) -> tuple[np.ndarray, np.ndarray]:
-    """Gap and velocity of a bouncing ball as the scheme itself must give them, step by step from the start of the run.
+    """Gap and velocity of a bouncing ball as the scheme itself must give them,
+    step by step from the start of the run.
 
-    Flight is exact. A step that would end below the ground ends on it, with the impact law between its ends. Of one that
-    ends on the ground to round-off the run decides.
+    Flight is exact. A step that would end below the ground ends on it, with the impact law between its ends.
+    Of one that ends on the ground to round-off the run decides.
     """
     dt, closed = sol.t[1], sol.P_N[:, 0] > 0
     gap, v = [float(sol.g_N()[0, 0])], [float(sol.u[0, 1])]
@@ -59,7 +63,10 @@ def bounces(sol: Any, g: float, e_N: float) -> tuple[np.ndarray, np.ndarray]:
 def judge_bounces(sheet: Sheet, name: str, sol: Any, g: float, e_N: float) -> None:
     gap, v = bounces(sol, g, e_N)
     off = max(np.abs(sol.g_N()[:, 0] - gap).max(), np.abs(sol.u[:, 1] - v).max())
-    source = "the scheme's own recursion: exact flight, a step that would penetrate ends on the ground with v = -e_N v"
+    source = (
+        "the scheme's own recursion: exact flight, a step that would penetrate ends on the ground with v = "
+        "-e_N v"
+    )
     sheet.at_most(f"{name}: gap and velocity of any step less their recursion", off, 1e-9, source=source)
     predicted, found = (time_of_rest(sol.t, y, g) for y in (gap, sol.g_N()[:, 0]))
     sheet.close(f"{name}: time of rest", found, predicted, atol=1e-9, source="the same recursion")
@@ -75,11 +82,15 @@ def ball_comes_to_rest(sheet: Sheet, name: str, method: Method, draw: bool = Tru
     b: Any = benchmarks.load("bouncing-ball", 1)
     runs: dict[float, Any] = {dt: sheet.run(b, method, dt=dt) for dt in (b.dt, 1e-3)}
     sol, dt, g, e_N = runs[b.dt], b.dt, b.system.gravity, b.system.e_N
-    sheet.at_least("smallest gap", min(s.g_N().min() for s in runs.values()), -ENFORCED, source=NO_PENETRATION)
+    sheet.at_least(
+        "smallest gap", min(s.g_N().min() for s in runs.values()), -ENFORCED, source=NO_PENETRATION
+    )
     v = sol.u[:, 1]
     hits = np.flatnonzero((sol.P_N[1:, 0] > 0) & (v[:-1] < -2 * g * dt))  # faster than by its weight alone
     law = np.abs(v[hits + 1] + e_N * v[hits]).max(initial=0.0)
-    sheet.at_most(f"Newton's impact law at {len(hits)} impacts", law, ENFORCED, source="gap rate after = -e_N before")
+    sheet.at_most(
+        f"Newton's impact law at {len(hits)} impacts", law, ENFORCED, source="gap rate after = -e_N before"
+    )
     found = [*sol.t[hits + 1], *[math.nan] * 3]
     for k, t in enumerate(b.reference["impact_times"]):
         source = "closed form; each bounce is found up to a step late or shortened by up to a step and a half"
@@ -89,8 +100,12 @@ def ball_comes_to_rest(sheet: Sheet, name: str, method: Method, draw: bool = Tru
     source = "closed form, 3 t_1; the hundredth that the figure shows"
     t_rest = time_of_rest(runs[1e-3].t, runs[1e-3].g_N()[:, 0], g)
     sheet.close("time of rest, dt = 0.001", t_rest, b.reference["rest_time"], atol=1e-2, source=source)
-    sheet.close("percussion of a step at rest", sol.P_N[-1, 0], g * dt, atol=1e-7, source="closed form, m g dt")
-    sheet.at_most("energy gained in a step", np.diff(sol.energy()).max(), ENFORCED, source="impacts only take energy")
+    sheet.close(
+        "percussion of a step at rest", sol.P_N[-1, 0], g * dt, atol=1e-7, source="closed form, m g dt"
+    )
+    sheet.at_most(
+        "energy gained in a step", np.diff(sol.energy()).max(), ENFORCED, source="impacts only take energy"
+    )
     if draw:
         draw_rest(sheet, b, name, runs)
 
@@ -142,7 +157,13 @@ def ball_slips_or_rolls(sheet: Sheet, name: str, method: Method, draw: bool = Tr
         if case == 2:
             slip = np.abs(sol.u[:, 0] + b.system.R * sol.u[:, 2])
             source = "closed form; within the step it falls in"
-            sheet.close("case 2: time of stick", sol.t[np.argmax(slip < 1e-9)], ref["stick_time"], atol=b.dt, source=source)
+            sheet.close(
+                "case 2: time of stick",
+                sol.t[np.argmax(slip < 1e-9)],
+                ref["stick_time"],
+                atol=b.dt,
+                source=source,
+            )
     if draw:
         draw_percussions(sheet, name, drawn)
 
@@ -162,7 +183,9 @@ def draw_percussions(sheet: Sheet, name: str, runs: dict[int, Any]) -> None:
 
 
 def ideal_crank(b: Any, E: float, phi_1: np.ndarray) -> tuple[np.ndarray, ...]:
-    """u_phi1, phi_2, u_phi2 of the mechanism without clearance and friction, by conservation of the energy E."""
+    """u_phi1, phi_2, u_phi2 of the mechanism without clearance and friction,
+    by conservation of the energy E.
+    """
     s = b.system
     sin_1, cos_1 = np.sin(phi_1), np.cos(phi_1)
     phi_2 = -np.arcsin(s.l1 / s.l2 * sin_1)
@@ -197,15 +220,31 @@ def judge_friction(sheet: Sheet, sol: Any, mu: float) -> None:
 
 
 def judge_coulomb(
-    sheet: Sheet, mu: float, P_N: Any, P_F: Any, slip: Any, pushes: Any, slips: Any, *, percussion: float, creep: float
+    sheet: Sheet,
+    mu: float,
+    P_N: Any,
+    P_F: Any,
+    slip: Any,
+    pushes: Any,
+    slips: Any,
+    *,
+    percussion: float,
+    creep: float,
 ) -> None:
-    """Percussions of steps against the slip that they must oppose, where a contact ``slips``, or undo, where it sticks."""
+    """Percussions of steps against the slip that they must oppose, where a contact ``slips``,
+    or undo, where it sticks.
+    """
     off = np.abs(P_F + mu * P_N * np.sign(slip))[slips].max(initial=0.0)
     what = f"|P_F + mu P_N sign(slip)| in {slips.sum()} contacts that slip throughout a step"
     sheet.at_most(what, off, percussion, source="Coulomb's law")
     inside = pushes & (np.abs(P_F) < (1 - 1e-6) * mu * P_N)
     found = np.abs(slip[inside]).max(initial=0.0)
-    sheet.at_most(f"slip in {inside.sum()} contacts that stick", found, creep, source="stick is stick, as the solver stops")
+    sheet.at_most(
+        f"slip in {inside.sum()} contacts that stick",
+        found,
+        creep,
+        source="stick is stick, as the solver stops",
+    )
 
 
 def dissipated(sol: Any) -> float:
@@ -237,7 +276,9 @@ def judge_crank(sheet: Sheet, b: Any, sol: Any) -> None:
     sheet.at_most("|P_F| - mu P_N", cone, ENFORCED, source="Coulomb's law")
     judge_friction(sheet, sol, s.mu)
     tilt = np.abs(sol.q[sol.t > b.reference["tilt_gone_after"], 8]).max()
-    sheet.at_most("tilt of the slider after t = 0.01", tilt, 1e-9, source="the paper: about 0.01; two corners closed: 0")
+    sheet.at_most(
+        "tilt of the slider after t = 0.01", tilt, 1e-9, source="the paper: about 0.01; two corners closed: 0"
+    )
     phi, E = np.linspace(0, 2 * np.pi, 20001), sol.energy()
     k = int(np.argmax(sol.q[:, 2] > 2 * np.pi))
     period = np.interp(2 * np.pi, sol.q[k - 1 : k + 1, 2], sol.t[k - 1 : k + 1])
@@ -279,7 +320,9 @@ def path_of_the_slider(axis: Any, sol: Any) -> None:
     axis.plot(sol.q[:, 6], 1e3 * sol.q[:, 7], lw=0.8)
     for wall in (-1, 1):
         axis.axhline(wall, color="k", lw=0.6, ls=":")
-    axis.set(title="path of the slider's centre (dotted: on a wall)", xlabel="$x_3$", ylabel="$y_3$ in $10^{-3}$")
+    axis.set(
+        title="path of the slider's centre (dotted: on a wall)", xlabel="$x_3$", ylabel="$y_3$ in $10^{-3}$"
+    )
 
 
 # ---- point mass on the slope y = exp(-x)
@@ -300,8 +343,13 @@ def events_on_the_slope(sol: Any, b: Any) -> dict[str, float]:
     return found
 
 
-def trajectories(sheet: Sheet, method: Method, cases: dict[str, int], dt: float, quantities: Sequence[str] = ()) -> None:
-    """Runs on the slope beside the exact motion; judged by when and where something happens. Draws the ``quantities``."""
+def trajectories(
+    sheet: Sheet, method: Method, cases: dict[str, int], dt: float, quantities: Sequence[str] = ()
+) -> None:
+    """Runs on the slope beside the exact motion; judged by when and where something happens.
+
+    Draws the ``quantities``.
+    """
     size = (3.3 * len(cases), 2.4 * len(quantities))
     panels = sheet.axes(len(quantities), len(cases), size=size) if quantities else np.empty((0, len(cases)))
     lowest, cone = [], []
@@ -343,8 +391,8 @@ def grid(dt: float, t1: float) -> np.ndarray:
 
 
 class AcrossEvent(NamedTuple):
-    """Errors across an impact or a reversal of slip. A single one depends on where in its step the event falls: eight step
-    sizes close to each other put it at eight places."""
+    """Errors across an impact or a reversal of slip. A single one depends on where in its step the event
+    falls: eight step sizes close to each other put it at eight places."""
 
     dts: np.ndarray  # by octave and place
     errors: np.ndarray  # by octave, place and quantity: q, u
@@ -359,7 +407,12 @@ class AcrossEvent(NamedTuple):
 
 
 def across_event(
-    sheet: Sheet, b: Any, method: Method, largest: float, t1: float, norm: Callable[[float, np.ndarray], float]
+    sheet: Sheet,
+    b: Any,
+    method: Method,
+    largest: float,
+    t1: float,
+    norm: Callable[[float, np.ndarray], float],
 ) -> AcrossEvent:
     event = b.reference.get("impact_time", b.reference.get("reversal_time"))
     whole_steps = round(event / largest) * 2 ** np.arange(3 if sheet.quick else 4)

@@ -1,7 +1,7 @@
 """Rigid bodies: what a paper writes down about one, as functions, and a free body as a system to build on.
 
-`rigid.planar` and `rigid.spatial` hold the functions. `PlanarBody` and `SpatialBody` are systems of one free body:
-a benchmark adds its gaps and friction velocities.
+`rigid.planar` and `rigid.spatial` hold the functions. `PlanarBody` and `SpatialBody` are systems of one free
+body: a benchmark adds its gaps and friction velocities.
 """
 
 from . import planar as planar

@@ -1,4 +1,7 @@
-"""A body in the plane: q = (x, y, phi) of the centre of mass S, u = q_dot. Points P are given by r_SP in the body basis."""
+"""A body in the plane: q = (x, y, phi) of the centre of mass S, u = q_dot.
+
+Points P are given by r_SP in the body basis.
+"""
 
 from typing import NamedTuple
 
@@ -35,7 +38,9 @@ def velocity(q: Float[Array, " 3"], u: Float[Array, " 3"], r_SP=(0.0, 0.0)) -> F
 
 
 def velocity_at(u: Float[Array, " 3"], r: Float[Array, " 2"]) -> Float[Array, " 2"]:
-    """Velocity of the body's point that is at S + r now, r in the inertial basis: for contact points that wander."""
+    """Velocity of the body's point that is at S + r now, r in the inertial basis:
+    for contact points that wander.
+    """
     return u[:2] + u[2] * jnp.array([-r[1], r[0]])
 
 

@@ -1,11 +1,14 @@
-"""Rotations by quaternions, scalar first. All are written with p/|p|: scaling a quaternion changes nothing."""
+"""Rotations by quaternions, scalar first.
+
+All are written with p/|p|: scaling a quaternion changes nothing.
+"""
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-# Products and sums over constant arrays rather than formulas entry by entry: a rotation stands many times in a
-# compiled program, and one operation is compiled faster than forty. A(p) |p|^2 = sum_kl A_kl p_k p_l.
+# Products and sums over constant arrays rather than formulas entry by entry: a rotation stands many times in
+# a compiled program, and one operation is compiled faster than forty. A(p) |p|^2 = sum_kl A_kl p_k p_l.
 _ROTATION = np.zeros((3, 3, 4, 4))
 for _i, _j, _terms in (
     (0, 0, "+ww+xx-yy-zz"), (0, 1, "+xy+xy-wz-wz"), (0, 2, "+xz+xz+wy+wy"),
@@ -22,12 +25,15 @@ for _i, _row in enumerate(("-x-y-z", "+w-z+y", "+z+w-x", "-y+x+w")):
 
 
 def rotation_matrix(p: Float[Array | np.ndarray, "... 4"]) -> Float[Array, "... 3 3"]:
-    """A_IK: components in the body basis K -> components in the inertial basis I; of one quaternion, or of rows of them.
+    """A_IK: components in the body basis K -> components in the inertial basis I; of one quaternion,
+    or of rows of them.
 
     Of NumPy's numbers it is NumPy's.
     """
     squares = (p * p).sum(axis=-1)[..., None, None]
-    return (_ROTATION * (p[..., None, None, :, None] * p[..., None, None, None, :])).sum(axis=(-2, -1)) / squares
+    return (_ROTATION * (p[..., None, None, :, None] * p[..., None, None, None, :])).sum(
+        axis=(-2, -1)
+    ) / squares
 
 
 def inclinations(p: Float[Array, "rows 4"]) -> Float[Array, " rows"]:

@@ -1,7 +1,7 @@
 """A body in space: q = (r_OS, p) with a unit quaternion p, scalar first; u = (v_S, omega).
 
-v_S is given in the inertial basis I, omega in the body basis K. All rotations are written with p/|p|, so that `normalize`
-changes no gap. Points P are given by r_SP in K; several points at once by rows.
+v_S is given in the inertial basis I, omega in the body basis K. All rotations are written with p/|p|, so that
+`normalize` changes no gap. Points P are given by r_SP in K; several points at once by rows.
 """
 
 import functools
@@ -46,7 +46,9 @@ def velocity(q: Float[Array, " 7"], u: Float[Array, " 6"], r_SP=(0.0, 0.0, 0.0))
     return u[:3] + jnp.cross(u[3:], jnp.asarray(r_SP)) @ rotation_matrix(q[3:]).T
 
 
-def velocity_at(q: Float[Array, " 7"], u: Float[Array, " 6"], r: Float[Array, "... 3"]) -> Float[Array, "... 3"]:
+def velocity_at(
+    q: Float[Array, " 7"], u: Float[Array, " 6"], r: Float[Array, "... 3"]
+) -> Float[Array, "... 3"]:
     """Velocity of the body's point that is at S + r now, r in I: for contact points that wander."""
     return Motion(q, u).at(r)
 
@@ -82,7 +84,14 @@ class SpatialBody(System):
     """One free body under a constant force at S, by default its weight along -z."""
 
     coordinates = ("x [m]", "y [m]", "z [m]", "p_0 [1]", "p_1 [1]", "p_2 [1]", "p_3 [1]")
-    velocities = ("v_x [m/s]", "v_y [m/s]", "v_z [m/s]", "omega_1 [rad/s]", "omega_2 [rad/s]", "omega_3 [rad/s]")
+    velocities = (
+        "v_x [m/s]",
+        "v_y [m/s]",
+        "v_z [m/s]",
+        "omega_1 [rad/s]",
+        "omega_2 [rad/s]",
+        "omega_3 [rad/s]",
+    )
 
     m: eqx.AbstractVar[float]
     gravity: eqx.AbstractVar[float]

@@ -1,4 +1,6 @@
-"""What acts in a scene besides weight and contact, as arrays: joints, drives, springs, loops, forces, a fluid."""
+"""What acts in a scene besides weight and contact, as arrays: joints, drives, springs, loops,
+forces, a fluid.
+"""
 
 from typing import Any
 
@@ -17,7 +19,8 @@ class Passive(eqx.Module):
     stiffness: Any  # (nu,)
     rest: Any  # (nu,)
     armature: Any  # (nu,)
-    entries: tuple[int, ...] = eqx.field(static=True)  # of q that belong to the entries of u; 0 where none does
+    # of q that belong to the entries of u; 0 where none does
+    entries: tuple[int, ...] = eqx.field(static=True)
     springs: bool = eqx.field(static=True)
     dampers: bool = eqx.field(static=True)
     armatures: bool = eqx.field(static=True)
@@ -58,7 +61,8 @@ class Drives(eqx.Module):
     def forces(self, t, q: Array, u: Array, state: Any, nu: int) -> Array:
         control = jnp.asarray(self.numbers)
         if any(f is not None for f in self.functions):
-            control = jnp.stack([control[i] if f is None else jnp.asarray(f(t, state), dtype=float).reshape(())
+            control = jnp.stack([control[i] if f is None else jnp.asarray(f(t, state),
+                                 dtype=float).reshape(())
                                  for i, f in enumerate(self.functions)])  # fmt: skip
         control = jnp.clip(control, self.control_limits[:, 0], self.control_limits[:, 1])
         way, rate = self.gear * q[np.array(self.q)], self.gear * u[np.array(self.u)]
@@ -79,7 +83,10 @@ class Springs(eqx.Module):
     links: tuple[tuple[int, ...], tuple[int, ...]] = eqx.field(static=True)
 
     def points(self, at: Poses) -> list[Array]:
-        return [at.x[np.array(l)] + turned(at.A[np.array(l)], e) for l, e in zip(self.links, self.ends, strict=True)]
+        return [
+            at.x[np.array(l)] + turned(at.A[np.array(l)], e)
+            for l, e in zip(self.links, self.ends, strict=True)
+        ]
 
     def stretched(self, at: Poses) -> tuple[list[Array], Array, Array]:
         """Ends, direction from the first to the second, and length."""
@@ -147,7 +154,9 @@ class Push(eqx.Module):
 
 
 class Drag(eqx.Module):
-    """Of a fluid at rest, on boxes with the inertia of the bodies (MuJoCo's model for ``density`` and ``viscosity``)."""
+    """Of a fluid at rest, on boxes with the inertia of the bodies (MuJoCo's model for ``density`` and
+    ``viscosity``).
+    """
 
     density: Any
     viscosity: Any

@@ -40,7 +40,9 @@ class Assembly:
             self.add(body)
 
     def add(self, body: Body) -> None:
-        carrier, x, A = (0, EMPTY, np.eye(3)) if body.parent in (None, "world") else self.placed[body.parent][1:]
+        carrier, x, A = (
+            (0, EMPTY, np.eye(3)) if body.parent in (None, "world") else self.placed[body.parent][1:]
+        )
         at = EMPTY if body.at is None else space(body.at)
         own = rotation_of(body.rotation, self.planar)
         if body.motion is not None:
@@ -111,7 +113,9 @@ def is_free(body: Body) -> bool:
 def of_joints(assembly: Assembly) -> tuple[Passive, Limits, list[Any], tuple[int, ...], Any]:
     """Springs and dampers, limits with their contacts, and dry friction."""
     nu = sum(N_U[link.kind] for link in assembly.links)
-    columns: dict[str, list[Any]] = {name: [0.0] * nu for name in ("damping", "stiffness", "rest", "armature")}
+    columns: dict[str, list[Any]] = {
+        name: [0.0] * nu for name in ("damping", "stiffness", "rest", "armature")
+    }
     entries = [0] * nu
     low, high, at, balls, limited, rubbing, torque = [], [], [], [], [], [], []
     joint: Any
@@ -132,10 +136,12 @@ def of_joints(assembly: Assembly) -> tuple[Passive, Limits, list[Any], tuple[int
             balls.append(isinstance(joint, BallJoint))
             limited.append((entry.name, laws.Contact(e_N=joint.e_N)))
     arrays = {name: stacked(values, ()) for name, values in columns.items()}
-    some = {name: any(not (isinstance(x, float) and x == 0.0) for x in values) for name, values in columns.items()}
+    some = {
+        name: any(not (isinstance(x, float) and x == 0.0) for x in values) for name, values in columns.items()
+    }
     passive = Passive(
-        arrays["damping"], arrays["stiffness"], arrays["rest"], arrays["armature"], tuple(entries), some["stiffness"],
-        some["damping"], some["armature"],
+        arrays["damping"], arrays["stiffness"], arrays["rest"], arrays["armature"], tuple(entries),
+        some["stiffness"], some["damping"], some["armature"],
     )  # fmt: skip
     limits = Limits(stacked(low, ()), stacked(high, ()), tuple(at), tuple(balls))
     return passive, limits, limited, tuple(rubbing), stacked(torque, ())

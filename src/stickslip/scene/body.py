@@ -14,12 +14,14 @@ WATER = 1000.0  # kg/m^3: the density of shapes of which nobody said what they w
 
 
 class Body(eqx.Module):
-    """A rigid body with a name and shapes: free, ``fixed``, hung to a ``parent`` by a ``joint``, or moved by ``motion``.
+    """A rigid body with a name and shapes: free, ``fixed``, hung to a ``parent`` by a ``joint``,
+    or moved by ``motion``.
 
-    ``at`` and ``rotation`` are those of its frame in its parent's, or in the world; so are ``velocity`` and, in its own
-    frame, ``spin``. Of ``mass``, ``density``, ``inertia`` (principal moments or a matrix, about the centre of mass, along
-    the axes of the frame) and ``centre`` what is not given follows from the shapes; without any of them they weigh as
-    much as water. ``motion`` is a function of t that gives a position, or a position and a rotation.
+    ``at`` and ``rotation`` are those of its frame in its parent's, or in the world; so are ``velocity`` and,
+    in its own frame, ``spin``. Of ``mass``, ``density``, ``inertia`` (principal moments or a matrix, about
+    the centre of mass, along the axes of the frame) and ``centre`` what is not given follows from the shapes;
+    without any of them they weigh as much as water. ``motion`` is a function of t that gives a position, or a
+    position and a rotation.
     """
 
     name: str = eqx.field(static=True)
@@ -55,7 +57,9 @@ class Body(eqx.Module):
         motion: Any = None,
     ):
         self.name, self.fixed, self.parent, self.motion = name, fixed, parent, motion
-        self.shapes = tuple(s for part in shapes for s in (part if isinstance(part, tuple | list) else (part,)))
+        self.shapes = tuple(
+            s for part in shapes for s in (part if isinstance(part, tuple | list) else (part,))
+        )
         self.mass, self.density, self.inertia, self.centre = mass, density, inertia, centre
         self.at, self.rotation, self.velocity, self.spin = at, rotation, velocity, spin
         joints = tuple(joint) if isinstance(joint, tuple | list) else (joint,)
@@ -75,15 +79,23 @@ class Body(eqx.Module):
             except ValueError as error:
                 raise ValueError(f"{who}, {error}") from None
             if planar and isinstance(shape, Surface):
-                raise ValueError(f"{who}, {shape}: a planar scene has none; it has Ball, Box, Capsule, Disc, Hull and Plane")
+                raise ValueError(
+                    f"{who}, {shape}: a planar scene has none; it has Ball, Box, Capsule, Disc, Hull and "
+                    "Plane"
+                )
             if planar and getattr(shape, "z", None) is not None and type(shape).__name__ == "Ellipsoid":
-                raise ValueError(f"{who}: a planar scene has no ellipsoids; it has Ball, Box, Capsule, Disc, Hull and Plane")
+                raise ValueError(
+                    f"{who}: a planar scene has no ellipsoids; it has Ball, Box, Capsule, Disc, Hull and "
+                    "Plane"
+                )
             if not planar and getattr(shape, "z", 0.0) is None:
                 raise ValueError(f"{who}, {shape}: in space a box has three edges, Box(x, y, z)")
         for field in ("mass", "density"):
             value = getattr(self, field)
             hangs = field == "mass" and bool(self.joint or self.parent)  # others may weigh enough for it
-            if isinstance(value, float) and not (math.isfinite(value) and (value > 0.0 or (hangs and value == 0.0))):
+            if isinstance(value, float) and not (
+                math.isfinite(value) and (value > 0.0 or (hangs and value == 0.0))
+            ):
                 raise ValueError(f"{who}: {field} must be positive, got {value:g}")
             if isinstance(value, str | bool):
                 raise TypeError(f"{who}: {field} must be a number, got {value!r}")
@@ -112,7 +124,9 @@ class Body(eqx.Module):
         if len(given) > 1:
             raise ValueError(f"{who}: {' and '.join(given)} exclude each other: it has one way to move")
         if self.has_start and (given or self.parent is not None):
-            raise ValueError(f"{who}: velocity and spin are those of a free body; a joint has a rate of its own")
+            raise ValueError(
+                f"{who}: velocity and spin are those of a free body; a joint has a rate of its own"
+            )
         if self.motion is not None and not callable(self.motion):
             raise TypeError(f"{who}: motion must be a function of t, got {self.motion!r}")
         if self.motion is not None and (self.at is not None or self.rotation is not None):
@@ -171,11 +185,14 @@ def _check_inertia(who: str, inertia: Any, planar: bool) -> None:
     if not is_known(inertia):
         return
     matrix = np.asarray(_matrix(inertia))
-    if not np.all(np.isfinite(matrix)) or not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-9 * np.abs(matrix).max()):
+    if not np.all(np.isfinite(matrix)) or not np.allclose(
+        matrix, matrix.T, rtol=0.0, atol=1e-9 * np.abs(matrix).max()
+    ):
         raise ValueError(f"{who}: inertia must be symmetric and finite, got {matrix.tolist()}")
     a, b, c = np.linalg.eigvalsh(matrix)
     if not (a > 0.0 and c <= (a + b) * (1.0 + 1e-9)):
         raise ValueError(
-            f"{who}: no body has the inertia {np.asarray(inertia).tolist()}: principal moments ({a:g}, {b:g}, {c:g}) must be"
+            f"{who}: no body has the inertia {np.asarray(inertia).tolist()}: principal moments ({a:g}, "
+            f"{b:g}, {c:g}) must be"
             " positive, and none larger than the sum of the others"
         )

@@ -35,11 +35,14 @@ def system_of(scene: Any) -> tuple[SceneSystem, Any, Any]:
     system = (SpatialScene if with_quaternions else SceneSystem)(
         tree=tree, frames=frames, touch=touch, meeting=meeting, passive=passive, limits=limits, rules=rules,
         joint_friction=torque,
-        drives=_drives(scene, assembly), springs=_springs(scene, assembly), loops=_loops(scene, assembly, tree, q0, planar),
+        drives=_drives(scene, assembly), springs=_springs(scene, assembly),
+        loops=_loops(scene, assembly, tree, q0, planar),
         pushes=_pushes(scene, assembly), drag=_drag(scene, tree), planar=planar,
-        joints=tuple(entry for _, entry in assembly.joints), rule_of=rule_of, order=order, friction_rows=law_rows,
+        joints=tuple(entry for _, entry in assembly.joints), rule_of=rule_of, order=order,
+        friction_rows=law_rows,
         rubbing=rubbing, pairs=pair_names, coordinates=coordinates, velocities=velocities,
-        contacts=(*contact_names, *rubbing_names(assembly, rubbing)), picture=drawing(assembly.placed.values(), planar),
+        contacts=(*contact_names, *rubbing_names(assembly, rubbing)),
+        picture=drawing(assembly.placed.values(), planar),
     )  # fmt: skip
     return system, q0, u0
 
@@ -54,17 +57,21 @@ def _tree(assembly: Assembly, scene: Any) -> tuple[Tree, Frames]:
     mass = stacked([m for m, _, _ in weighed], ())
     centre = stacked([p.x + p.A @ c for p, (_, c, _) in zip(heavy, weighed, strict=True)], (3,))
     inertia = stacked([p.A @ I @ p.A.T for p, (_, _, I) in zip(heavy, weighed, strict=True)], (3, 3))
-    topology = Topology(tuple(assembly.parent), tuple(link.kind for link in links), tuple(p.link for p in heavy))
+    topology = Topology(
+        tuple(assembly.parent), tuple(link.kind for link in links), tuple(p.link for p in heavy)
+    )
     tree = Tree(
         stacked([x for x, _ in assembly.offsets], (3,)), stacked([A for _, A in assembly.offsets], (3, 3)),
-        stacked([link.axis for link in links], (3,)), stacked([space(stacked(link.anchor, ())) for link in links], (3,)),
+        stacked([link.axis for link in links], (3,)),
+        stacked([space(stacked(link.anchor, ())) for link in links], (3,)),
         stacked([link.zero for link in links], ()), mass, centre, inertia, scene.gravity_vector, None,
         tuple(assembly.motions), topology,
     )  # fmt: skip
     numbers = {id(p): i for i, p in enumerate(heavy)}
     every = list(assembly.placed.values())
     frames = Frames(
-        stacked([p.x for p in every], (3,)), stacked([p.A for p in every], (3, 3)), tuple(p.body.name for p in every),
+        stacked([p.x for p in every], (3,)), stacked([p.A for p in every], (3, 3)),
+        tuple(p.body.name for p in every),
         tuple(p.link for p in every), tuple(numbers.get(id(p), -1) for p in every),
     )  # fmt: skip
     return dataclasses.replace(tree, constant_M=_constant_M(tree)), frames
@@ -73,7 +80,9 @@ def _tree(assembly: Assembly, scene: Any) -> tuple[Tree, Frames]:
 def _constant_M(tree: Tree) -> Any:
     """Of free bodies that turn about their centres of mass."""
     kinds, carries = tree.topology.kind, tree.topology.carries
-    if not all(kind in (FREE, PLANAR, WORLD) for kind in kinds) or sorted(carries) != list(range(1, len(kinds))):
+    if not all(kind in (FREE, PLANAR, WORLD) for kind in kinds) or sorted(carries) != list(
+        range(1, len(kinds))
+    ):
         return None
     if not is_known(tree.centre) or np.any(tree.centre):
         return None
@@ -86,7 +95,8 @@ def _constant_M(tree: Tree) -> Any:
         turning = I if kind == FREE else I[2:, 2:]
         for block in (m * xp.eye(n), turning):
             a, b = M.shape[0], block.shape[0]
-            above, below = xp.concatenate([M, xp.zeros((a, b))], axis=1), xp.concatenate([xp.zeros((b, a)), block], axis=1)
+            above = xp.concatenate([M, xp.zeros((a, b))], axis=1)
+            below = xp.concatenate([xp.zeros((b, a)), block], axis=1)
             M = xp.concatenate([above, below])
     return M
 
@@ -180,7 +190,13 @@ def _loop(thing: Any, assembly: Assembly, at: Any) -> Loop:
         A = np.eye(3) if own is None else own.A
         other = np.eye(3) if thing.second == "world" else assembly.placed[thing.second].A
         first = _end(assembly, thing.first, np.asarray(x, dtype=float))[1]
-        return Loop(kind, (i, j), (0, 0), stacked([first, origin], (3,)), A @ matrix(np.asarray(p, dtype=float)) @ other.T)
+        return Loop(
+            kind,
+            (i, j),
+            (0, 0),
+            stacked([first, origin], (3,)),
+            A @ matrix(np.asarray(p, dtype=float)) @ other.T,
+        )
     if thing.second_at is not None:
         b = _end(assembly, thing.second, thing.second_at)[1]
     else:

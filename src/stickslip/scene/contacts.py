@@ -51,8 +51,10 @@ def slots_of(scene: Any, assembly: Assembly) -> tuple[list[Pair], list[Pair]]:
         out.append(sorted(found, key=lambda pair: pair.number))
     for pair in out[0]:
         if isinstance(pair.shape, Surface):
-            raise ValueError(f"{pair.rule}: {pair.shape} of {pair.on.body.name!r} on {pair.plane} of"
-                             f" {pair.ground.body.name!r}: a {type(pair.shape).__name__} meets balls alone")  # fmt: skip
+            raise ValueError(
+                f"{pair.rule}: {pair.shape} of {pair.on.body.name!r} on {pair.plane} of"
+                f" {pair.ground.body.name!r}: a {type(pair.shape).__name__} meets balls alone"
+            )
     moving = assembly.moving
     meeting = [pair for pair in out[1] if moving[pair.on.link] or moving[pair.ground.link]]
     for pair in meeting:
@@ -71,7 +73,9 @@ def _ruled(rules: Any, on: Placed, shape: Shape, ground: Placed, other: Shape) -
         forward = matches(rule.first, on.body, shape) and matches(rule.second, ground.body, other)
         backward = matches(rule.second, on.body, shape) and matches(rule.first, ground.body, other)
         if forward or backward:
-            if not isinstance(rule, el.Contact) or (not isinstance(other, Plane) and _joined(on, ground, rule)):
+            if not isinstance(rule, el.Contact) or (
+                not isinstance(other, Plane) and _joined(on, ground, rule)
+            ):
                 return None
             if forward or isinstance(other, Plane):
                 return Pair(on, shape, ground, other, rule, number_)
@@ -80,9 +84,13 @@ def _ruled(rules: Any, on: Placed, shape: Shape, ground: Placed, other: Shape) -
 
 
 def _joined(a: Placed, b: Placed, rule: el.Contact) -> bool:
-    """Bodies on the two sides of a joint overlap as a rule: they touch only where a rule names both without a pattern."""
+    """Bodies on the two sides of a joint overlap as a rule:
+    they touch only where a rule names both without a pattern.
+    """
     joined = a.body.name == b.body.parent or b.body.name == a.body.parent
-    return joined and any(c in name for name in (*el.several(rule.first), *el.several(rule.second)) for c in "*?[")
+    return joined and any(
+        c in name for name in (*el.several(rule.first), *el.several(rule.second)) for c in "*?["
+    )
 
 
 def meeting_slots(
@@ -95,7 +103,8 @@ def meeting_slots(
     chosen = [(pairs[k], int(first[k]) + slot, slot if many[k] > 1 else None) for k, slot in owners]
     return (
         meeting, [pair.rule for pair, *_ in chosen],
-        [(number_, _slot_name(pair, slot)) for pair, number_, slot in chosen], [_bodies(pair) for pair, *_ in chosen],
+        [(number_, _slot_name(pair, slot)) for pair, number_, slot in chosen],
+        [_bodies(pair) for pair, *_ in chosen],
     )  # fmt: skip
 
 
@@ -120,7 +129,9 @@ def touch_of(
         slots = pair.shape.slots(planar)
         for k, slot in enumerate(slots):
             name = _slot_name(pair, k if len(slots) > 1 else None)
-            (points if slot.semi is None else rounds).append((pair, slot, x, A, (len(points) + len(rounds), name)))
+            (points if slot.semi is None else rounds).append(
+                (pair, slot, x, A, (len(points) + len(rounds), name))
+            )
     if not pairs:
         return none(), [], [], []
     most = max((len(slot.points) for _, slot, *_ in points), default=1)
@@ -130,7 +141,8 @@ def touch_of(
     speeds = [pair.plane.speed for pair in grounds]
     both = points + rounds
     touch = Touch(
-        stacked(corners, (1, 3)), stacked([slot.radius for _, slot, *_ in points], ()), stacked([TIE * s for s in size], ()),
+        stacked(corners, (1, 3)), stacked([slot.radius for _, slot, *_ in points], ()),
+        stacked([TIE * s for s in size], ()),
         stacked([x + A @ slot.points[0] for _, slot, x, A, _ in rounds], (3,)),
         stacked([slot.semi for _, slot, *_ in rounds], (3,)),
         stacked([A @ _axes(pair.shape) for pair, _, _, A, _ in rounds], (3, 3)),
@@ -158,7 +170,11 @@ def _plane(pair: Pair, planar: bool) -> tuple[Any, Any]:
 def _padded(points: Any, most: int) -> Any:
     """The first point again and again: it is the lowest no more often than before."""
     xp = library(points)
-    return xp.concatenate([points, xp.repeat(points[:1], most - len(points), axis=0)]) if len(points) < most else points
+    return (
+        xp.concatenate([points, xp.repeat(points[:1], most - len(points), axis=0)])
+        if len(points) < most
+        else points
+    )
 
 
 def _slot_name(pair: Pair, k: int | None) -> str:
@@ -181,7 +197,9 @@ def ordered(
     limited: list[Any],
     planar: bool,
 ) -> tuple[Any, ...]:
-    """Contacts in the order of the rules, then limits: names, slots, laws, the law of each, and whose they are."""
+    """Contacts in the order of the rules, then limits: names, slots, laws,
+    the law of each, and whose they are.
+    """
     distinct = list({id(rule): rule for rule in slot_rules}.values())
     place = {id(rule): i for i, rule in enumerate(distinct)}
     slots = sorted(range(len(slot_rules)), key=lambda i: (place[id(slot_rules[i])], names[i]))

@@ -25,10 +25,11 @@ def several(names: Any) -> tuple[Any, ...]:
 
 
 class Contact(eqx.Module):
-    """Whatever has the first name may touch whatever has the second: bodies or shapes, by name or pattern ("wheel*").
+    """Whatever has the first name may touch whatever has the second: bodies or shapes,
+    by name or pattern ("wheel*").
 
-    A name may be a tuple of names. ``mu`` is Coulomb friction; ``friction`` is any law of `ss` or several. Later rules
-    replace earlier ones.
+    A name may be a tuple of names. ``mu`` is Coulomb friction; ``friction`` is any law of `ss` or several.
+    Later rules replace earlier ones.
     """
 
     first: Any = eqx.field(static=True)
@@ -90,8 +91,8 @@ def _finite(who: str, **values: Any) -> None:
 class Motor(eqx.Module):
     """A drive of a joint: gear times (gain times control, plus bias . (1, way, rate)), within ``limits``.
 
-    ``control`` is a number, or a function of (t, state). ``bias`` makes a servo: gain k and bias (0, -k, -d) hold the way at
-    ``control``.
+    ``control`` is a number, or a function of (t, state). ``bias`` makes a servo: gain k and bias (0, -k, -d)
+    hold the way at ``control``.
     """
 
     name: str = eqx.field(static=True)
@@ -101,7 +102,8 @@ class Motor(eqx.Module):
     gain: Any = eqx.field(default=1.0, converter=number, kw_only=True)
     bias: Any = eqx.field(default=(0.0, 0.0, 0.0), converter=numbers, kw_only=True)
     control_limits: Any = eqx.field(default=(-math.inf, math.inf), converter=numbers, kw_only=True)
-    limits: Any = eqx.field(default=(-math.inf, math.inf), converter=numbers, kw_only=True)  # of the force, before the gear
+    # of the force, before the gear
+    limits: Any = eqx.field(default=(-math.inf, math.inf), converter=numbers, kw_only=True)
 
     def check(self, planar: bool) -> None:
         who = f"motor {self.name!r}"
@@ -144,7 +146,9 @@ class Force(eqx.Module):
 
     body: str = eqx.field(static=True)
     force: Any = eqx.field(default=None, converter=lambda x: x if x is None or callable(x) else numbers(x))
-    torque: Any = eqx.field(default=None, converter=lambda x: x if x is None or callable(x) else numbers(x), kw_only=True)
+    torque: Any = eqx.field(
+        default=None, converter=lambda x: x if x is None or callable(x) else numbers(x), kw_only=True
+    )
     at: Any = eqx.field(default=(0.0, 0.0, 0.0), converter=numbers, kw_only=True)
 
     def check(self, planar: bool) -> None:
@@ -175,11 +179,16 @@ class _Between(eqx.Module):
 
 
 class Connect(_Between):
-    """A point of one body stays on a point of another: closes a loop. Without ``second_at``, where they are at the start."""
+    """A point of one body stays on a point of another: closes a loop.
+
+    Without ``second_at``, where they are at the start.
+    """
 
 
 class Glue(_Between):
-    """Two bodies stay as they are at the start, or as ``place`` says: position and quaternion of the second."""
+    """Two bodies stay as they are at the start, or as ``place`` says:
+    position and quaternion of the second.
+    """
 
     place: Any = eqx.field(default=None, kw_only=True)
 
@@ -192,7 +201,9 @@ class Rod(_Between):
     def check(self, planar: bool) -> None:
         super().check(planar)
         if isinstance(self.length, float) and not (math.isfinite(self.length) and self.length > 0.0):
-            raise ValueError(f"Rod({self.first!r}, {self.second!r}): length must be positive, got {self.length:g}")
+            raise ValueError(
+                f"Rod({self.first!r}, {self.second!r}): length must be positive, got {self.length:g}"
+            )
 
 
 class Coupling(eqx.Module):
@@ -218,11 +229,15 @@ class Prescribed(eqx.Module):
 
     def check(self, planar: bool) -> None:
         if not callable(self.motion):
-            raise TypeError(f"Prescribed({self.joint!r}): motion must be a function of t, got {self.motion!r}")
+            raise TypeError(
+                f"Prescribed({self.joint!r}): motion must be a function of t, got {self.motion!r}"
+            )
 
 
 class Fluid(eqx.Module):
-    """A fluid at rest around all bodies: drag on the box that has a body's inertia, by density and by viscosity."""
+    """A fluid at rest around all bodies: drag on the box that has a body's inertia,
+    by density and by viscosity.
+    """
 
     density: Any = eqx.field(default=0.0, converter=number)
     viscosity: Any = eqx.field(default=0.0, converter=number)

@@ -1,14 +1,17 @@
 """Ellipsoids on each other, and balls on them.
 
-Of all unit vectors n the one in which two of them are farthest apart is their common normal, and how far is the gap:
+Of all unit vectors n the one in which two of them are farthest apart is their common normal, and how far is
+the gap:
 
-    g = max s(n),    s(n) = n . c - h_Q(n) - h_P(n),    h = |D A^T n|,      c: from the centre of P to that of Q,
+    g = max s(n),    s(n) = n . c - h_Q(n) - h_P(n),    h = |D A^T n|,
+    c: from the centre of P to that of Q,
 
-the distance, or the smallest translation that separates (D: semi-axes, A: rotation). With S = A D^2 A^T the points of the
-two that have this normal are S n/h from their centres, and differ by r = c - S_Q n/h_Q - S_P n/h_P: where s is largest,
-r = g n. Newton's method on the sphere solves this equation, and derivatives of n are those of the equation. Apart, there
-is one maximum; where the two overlap there may be others, so it starts from the line of the centres and from all axes, and
-takes the best. A gap for which it does not converge is nan.
+the distance, or the smallest translation that separates (D: semi-axes, A: rotation). With S = A D^2 A^T the
+points of the two that have this normal are S n/h from their centres, and differ by r = c - S_Q n/h_Q - S_P
+n/h_P: where s is largest, r = g n. Newton's method on the sphere solves this equation, and derivatives of n
+are those of the equation. Apart, there is one maximum; where the two overlap there may be others, so it
+starts from the line of the centres and from all axes, and takes the best. A gap for which it does not
+converge is nan.
 """
 
 from typing import NamedTuple
@@ -96,7 +99,10 @@ def seen(n: Array, pair: Pair) -> Seen:
 
 
 def newton_step(of: Seen, across: tuple[Array, Array], upwards: bool) -> Array:
-    """How n changes with r across it: (H + s I) dn = dr. ``upwards``: where s has no maximum near, a way that rises."""
+    """How n changes with r across it: (H + s I) dn = dr.
+
+    ``upwards``: where s has no maximum near, a way that rises.
+    """
     (h11, h12, h22), (b1, b2) = of.curved, across
     s = of.s
     if upwards:
@@ -114,10 +120,15 @@ def _unit(n: Array) -> Array:
 
 @jax.custom_jvp
 def normal(c: Array, S_Q: Array, S_P: Array, axes: Array) -> Array:
-    """The direction with the largest s, (n, 3); nan where none is found. ``axes`` (n, 3, 6): where it looks for it, too."""
+    """The direction with the largest s, (n, 3); nan where none is found.
+
+    ``axes`` (n, 3, 6): where it looks for it, too.
+    """
     pair = Pair(c, S_Q, S_P)
     away = jnp.where(jnp.any(c != 0.0, axis=1, keepdims=True), c, axes[:, :, 0])
-    starts = jnp.moveaxis(jnp.where(dot(jnp.moveaxis(axes, 2, 1), c[:, None])[:, None] < 0.0, -axes, axes), 2, 0)
+    starts = jnp.moveaxis(
+        jnp.where(dot(jnp.moveaxis(axes, 2, 1), c[:, None])[:, None] < 0.0, -axes, axes), 2, 0
+    )
     starts = jnp.concatenate([_unit(away)[None], starts])
     size = jnp.sqrt(jnp.trace(S_Q, axis1=1, axis2=2)) + jnp.sqrt(jnp.trace(S_P, axis1=1, axis2=2))
 

@@ -1,8 +1,9 @@
 """Corners, edges and faces of a shape, for shapes that meet each other.
 
-Most are a *core* (a point, a line, a convex polyhedron; in the plane a polygon) with a round skin of some radius: a ball is
-a point, a capsule a line. Which corners, edges and faces there are never changes; where they are follows from the shape's
-lengths, which may be parameters. Others have formulas of their own: ellipsoids, what is round about an axis, and surfaces.
+Most are a *core* (a point, a line, a convex polyhedron; in the plane a polygon) with a round skin of some
+radius: a ball is a point, a capsule a line. Which corners, edges and faces there are never changes; where
+they are follows from the shape's lengths, which may be parameters. Others have formulas of their own:
+ellipsoids, what is round about an axis, and surfaces.
 """
 
 import functools
@@ -32,7 +33,8 @@ from .shapes import (
     towards,
 )
 
-POINT, LINE, SOLID, ROOM = "point", "line", "solid", "room"  # kinds of cores; a room is a line seen from inside
+# kinds of cores; a room is a line seen from inside
+POINT, LINE, SOLID, ROOM = "point", "line", "solid", "room"
 ROUND, TURNED, SURFACE = "round", "turned", "surface"  # ellipsoids; cylinders and discs in space; meshes
 
 
@@ -63,7 +65,8 @@ class Features(eqx.Module):
     edge_at: Float[Array, "n edges 3"]
     edge_direction: Float[Array, "n edges 3"]
     edge_length: Float[Array, "n edges"]
-    polygons: Float[Array, "n faces most 3"]  # corners of each face, the last one again and again where it has fewer
+    # corners of each face, the last one again and again where it has fewer
+    polygons: Float[Array, "n faces most 3"]
     normals: Float[Array, "n faces 3"]  # outwards
     topology: Topology = eqx.field(static=True)
 
@@ -77,10 +80,19 @@ class Features(eqx.Module):
         direction = along / xp.where(length > 0.0, length, 1.0)[..., None]
         most = max((len(face) for face in known.faces), default=0)
         polygons = corners[
-            :, np.array([padded(face, most) for face in known.faces], dtype=int).reshape(len(known.faces), most)
+            :,
+            np.array([padded(face, most) for face in known.faces], dtype=int).reshape(len(known.faces), most),
         ]
         return cls(
-            corners, radius, size, corners[:, edges[:, 0]], direction, length, polygons, _normals(corners, known), known
+            corners,
+            radius,
+            size,
+            corners[:, edges[:, 0]],
+            direction,
+            length,
+            polygons,
+            _normals(corners, known),
+            known,
         )
 
 
@@ -146,7 +158,9 @@ def features_of(cores: list[tuple[Core, Any]]) -> Features:
     """Of cores of one topology, with their corners in their links."""
     first = cores[0][0].topology
     shape = (len(first.slots), 3)
-    return Features.of(stacked([x for _, x in cores], shape), stacked([core.radius for core, _ in cores], ()), first)
+    return Features.of(
+        stacked([x for _, x in cores], shape), stacked([core.radius for core, _ in cores], ()), first
+    )
 
 
 def _ends(shape: Any) -> Any:
@@ -180,7 +194,9 @@ def _of_hull(found: Faces) -> Topology:
         slots = _slots(len(vertices), sides)
         return Topology(sides, (), (), slots, True)
     polygons = _polygons(vertices, found.simplices)
-    edges = sorted({(min(a, b), max(a, b)) for face in polygons for a, b in zip(face, face[1:] + face[:1], strict=True)})
+    edges = sorted(
+        {(min(a, b), max(a, b)) for face in polygons for a, b in zip(face, face[1:] + face[:1], strict=True)}
+    )
     along = np.array([vertices[b] - vertices[a] for a, b in edges])
     along /= np.linalg.norm(along, axis=1)[:, None]
     directions: list[int] = []
@@ -213,7 +229,12 @@ def _polygons(vertices: np.ndarray, triangles: np.ndarray) -> tuple[tuple[int, .
         first = vertices[members[0]] - middle
         second = np.cross(n, first)
         arms = vertices[members] - middle
-        out.append(tuple(int(i) for i in members[np.argsort(np.arctan2(arms @ second, arms @ first * np.linalg.norm(n)))]))
+        out.append(
+            tuple(
+                int(i)
+                for i in members[np.argsort(np.arctan2(arms @ second, arms @ first * np.linalg.norm(n)))]
+            )
+        )
         left = [i for i in left if i not in same]
     return tuple(out)
 

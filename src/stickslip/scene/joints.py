@@ -1,8 +1,9 @@
-"""Joints: how a body moves in its parent. Angles are in rad, ways in m; ``at`` is a point of the body, in its own frame.
+"""Joints: how a body moves in its parent. Angles are in rad, ways in m; ``at`` is a point of the body,
+in its own frame.
 
-``limits`` are contacts, with the coefficient of restitution ``e_N``; ``friction`` is dry (a force or torque that sets in at
-once), ``damping`` viscous; ``stiffness`` is that of a spring about ``rest``; ``armature`` is inertia of a drive that turns
-along, added to the diagonal of M.
+``limits`` are contacts, with the coefficient of restitution ``e_N``; ``friction`` is dry (a force or torque
+that sets in at once), ``damping`` viscous; ``stiffness`` is that of a spring about ``rest``; ``armature`` is
+inertia of a drive that turns along, added to the diagonal of M.
 """
 
 import math
@@ -56,11 +57,14 @@ class _OneWay(Joint):
     """One degree of freedom."""
 
     axis: Any = eqx.field(default=(0.0, 0.0, 1.0), converter=numbers)
-    limits: Any = eqx.field(default=None, converter=lambda x: x if x is None else tuple(map(number, x)), kw_only=True)
+    limits: Any = eqx.field(
+        default=None, converter=lambda x: x if x is None else tuple(map(number, x)), kw_only=True
+    )
     e_N: Any = eqx.field(default=0.0, converter=number, kw_only=True)  # of the limits
     stiffness: Any = eqx.field(default=0.0, converter=number, kw_only=True)
     rest: Any = eqx.field(default=0.0, converter=number, kw_only=True)  # where the spring is without force
-    zero: Any = eqx.field(default=0.0, converter=number, kw_only=True)  # coordinate at which the body is as ``at`` says
+    # coordinate at which the body is as ``at`` says
+    zero: Any = eqx.field(default=0.0, converter=number, kw_only=True)
     rate: Any = eqx.field(default=0.0, converter=number, kw_only=True)  # at the start
 
     def check(self, planar: bool) -> None:
@@ -106,7 +110,9 @@ class Hinge(_OneWay):
         super().check(planar)
         check_vector(f"joint {self.name!r}", "at", self.at, (3, 2))
         if planar and is_known(self.axis) and np.any(self.axis[:2]):
-            raise ValueError(f"joint {self.name!r}: in a planar scene a hinge turns about z, got axis {self.axis.tolist()}")
+            raise ValueError(
+                f"joint {self.name!r}: in a planar scene a hinge turns about z, got axis {self.axis.tolist()}"
+            )
 
     def links(self) -> list[Link]:
         return [Link(HINGE, self.direction, self.at, self.zero, (self.angle,), (self.rate,))]
@@ -123,7 +129,8 @@ class Slider(_OneWay):
         super().check(planar)
         if planar and is_known(self.axis) and self.axis[2] != 0.0:
             raise ValueError(
-                f"joint {self.name!r}: in a planar scene a slider moves in x and y, got axis {self.axis.tolist()}"
+                f"joint {self.name!r}: in a planar scene a slider moves in x and y, got axis "
+                f"{self.axis.tolist()}"
             )
 
     def links(self) -> list[Link]:
@@ -153,7 +160,9 @@ class BallJoint(Joint):
             raise ValueError(f"{who}: limit must be an angle between 0 and pi, got {self.limit}")
 
     def links(self) -> list[Link]:
-        return [Link(BALL, np.array([0.0, 0.0, 1.0]), self.at, 0.0, tuple(_unit(self.rotation)), tuple(self.spin))]
+        return [
+            Link(BALL, np.array([0.0, 0.0, 1.0]), self.at, 0.0, tuple(_unit(self.rotation)), tuple(self.spin))
+        ]
 
 
 class Universal(Joint):
@@ -172,13 +181,18 @@ class Universal(Joint):
             raise ValueError(f"{who}: a planar scene has no universal joints: there a hinge does it")
         if np.shape(self.axes) != (2, 3):
             raise ValueError(f"{who}: axes must be two vectors of three numbers, got {self.axes}")
-        if is_known(self.axes) and np.linalg.norm(np.cross(*self.axes)) < 1e-9 * np.prod(np.linalg.norm(self.axes, axis=1)):
+        if is_known(self.axes) and np.linalg.norm(np.cross(*self.axes)) < 1e-9 * np.prod(
+            np.linalg.norm(self.axes, axis=1)
+        ):
             raise ValueError(f"{who}: axes must not be parallel, got {np.asarray(self.axes).tolist()}")
         for field, size in (("at", 3), ("angles", 2), ("rates", 2)):
             check_vector(who, field, getattr(self, field), (size,))
 
     def links(self) -> list[Link]:
-        return [Link(HINGE, _unit(self.axes[i]), self.at, 0.0, (self.angles[i],), (self.rates[i],)) for i in range(2)]
+        return [
+            Link(HINGE, _unit(self.axes[i]), self.at, 0.0, (self.angles[i],), (self.rates[i],))
+            for i in range(2)
+        ]
 
 
 class Planar(Joint):
@@ -206,10 +220,20 @@ class Planar(Joint):
 
 
 class Free(Joint):
-    """All six degrees of freedom, or all three in a planar scene; of a body without a parent. It starts as the body says."""
+    """All six degrees of freedom, or all three in a planar scene; of a body without a parent.
+
+    It starts as the body says.
+    """
 
     coordinates: ClassVar = ("x [m]", "y [m]", "z [m]", "p_0 [1]", "p_1 [1]", "p_2 [1]", "p_3 [1]")
-    velocities: ClassVar = ("v_x [m/s]", "v_y [m/s]", "v_z [m/s]", "omega_1 [rad/s]", "omega_2 [rad/s]", "omega_3 [rad/s]")
+    velocities: ClassVar = (
+        "v_x [m/s]",
+        "v_y [m/s]",
+        "v_z [m/s]",
+        "omega_1 [rad/s]",
+        "omega_2 [rad/s]",
+        "omega_3 [rad/s]",
+    )
 
     def started(self, at: Any, rotation: Any, velocity: Any, spin: Any, planar: bool) -> Link:
         if planar:

@@ -1,4 +1,5 @@
-"""MJCF and URDF: MuJoCo's parser reads the file, on the host; what a scene has is carried over, the rest is said.
+"""MJCF and URDF: MuJoCo's parser reads the file, on the host; what a scene has is carried over,
+the rest is said.
 
 Nothing of MuJoCo's dynamics is used. Coordinates stay those of the file: q and u are qpos and qvel.
 """
@@ -47,13 +48,17 @@ def _checked_text(path: Path) -> str:
     if path.suffix.lower() not in (".xml", ".urdf", ".mjcf"):
         raise SceneError(f"{path.name}: a scene is loaded from MJCF (.xml) or URDF (.urdf)")
     if path.stat().st_size > LARGEST_FILE:
-        raise SceneError(f"{path.name}: {path.stat().st_size} bytes are more than a description of a mechanism has")
+        raise SceneError(
+            f"{path.name}: {path.stat().st_size} bytes are more than a description of a mechanism has"
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise SceneError(f"{path.name}: it is not text in UTF-8") from None
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
-        raise SceneError(f"{path.name}: it defines entities (<!DOCTYPE ...>), which no mechanism needs: they are not read")
+        raise SceneError(
+            f"{path.name}: it defines entities (<!DOCTYPE ...>), which no mechanism needs: they are not read"
+        )
     return text
 
 
@@ -66,7 +71,9 @@ def _parsed(mujoco: Any, path: Path, text: str, said: list[str]) -> Any:
     if root is None and "<robot" in text:
         said.append("visuals and meshes by package://: not looked for, because the file is not quite XML")
     if root is not None and root.tag not in ("mujoco", "robot"):
-        raise SceneError(f"{path.name}: its root is <{root.tag}>: MJCF begins with <mujoco>, URDF with <robot>")
+        raise SceneError(
+            f"{path.name}: its root is <{root.tag}>: MJCF begins with <mujoco>, URDF with <robot>"
+        )
     if root is None or root.tag == "mujoco":
         return mujoco.MjModel.from_xml_path(str(path))
     return mujoco.MjSpec.from_string(as_mujoco_reads_it(root, path, said)).compile()
@@ -134,10 +141,20 @@ class _Import:
         weight: dict[str, Any] = {}
         if moving or m.body_mass[i] > 0.0:
             mass = float(m.body_mass[i])
-            weight = {"mass": mass, "centre": m.body_ipos[i].copy(), "inertia": _turned(m.body_inertia[i], m.body_iquat[i])}
+            weight = {
+                "mass": mass,
+                "centre": m.body_ipos[i].copy(),
+                "inertia": _turned(m.body_inertia[i], m.body_iquat[i]),
+            }
         hung = tuple(self._joint(j) for j in joints)
         return Body(
-            self.names[i], *shapes, parent=parent, joint=hung, fixed=not moving and parent is None, **place, **weight
+            self.names[i],
+            *shapes,
+            parent=parent,
+            joint=hung,
+            fixed=not moving and parent is None,
+            **place,
+            **weight,
         )
 
     def _moves(self, i: int) -> bool:
@@ -158,7 +175,9 @@ class _Import:
         if np.any(np.asarray(getattr(m, "dof_dampingpoly", 0.0))) or np.any(
             np.asarray(getattr(m, "jnt_stiffnesspoly", 0.0))
         ):
-            self.said.append(f"joint {name!r}: polynomials of damping and stiffness are taken as their first term")
+            self.said.append(
+                f"joint {name!r}: polynomials of damping and stiffness are taken as their first term"
+            )
         limited = bool(m.jnt_limited[j]) and not self._disabled("LIMIT")
         low, high = (float(x) for x in m.jnt_range[j])
         stiffness = 0.0 if self._disabled("SPRING") else float(m.jnt_stiffness[j])
@@ -211,7 +230,9 @@ class _Import:
             x, y, top, base = m.hfield_size[field]
             heights = top * m.hfield_data[at : at + rows * columns].reshape(rows, columns).astype(float)
             return HeightField(heights, (2.0 * x, 2.0 * y), depth=base + heights.min(), **look)
-        self.said.append(f"{self._geom(g)}: {kinds(kind).name.removeprefix('mjGEOM_').lower()} shapes are left out")
+        self.said.append(
+            f"{self._geom(g)}: {kinds(kind).name.removeprefix('mjGEOM_').lower()} shapes are left out"
+        )
         return None
 
     def _geom(self, g: int) -> str:
@@ -225,14 +246,20 @@ class _Import:
             return []
         out, between = [], 0
         excluded = {(s >> 16, s & 0xFFFF) for s in m.exclude_signature}
-        explicit = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(m.pair_geom1, m.pair_geom2, strict=True))}
+        explicit = {
+            (int(a), int(b)): k for k, (a, b) in enumerate(zip(m.pair_geom1, m.pair_geom2, strict=True))
+        }
         for a, b in itertools.combinations(range(m.ngeom), 2):
             pair = explicit.get((a, b), explicit.get((b, a)))
             if pair is None and not self._may_touch(a, b, excluded):
                 continue
             planes = [g for g in (a, b) if m.geom_type[g] == kinds.mjGEOM_PLANE]
             fields = any(m.geom_type[g] == kinds.mjGEOM_HFIELD for g in (a, b))
-            if len(planes) == 2 or (planes and fields) or any(m.geom_type[g] == kinds.mjGEOM_SDF for g in (a, b)):
+            if (
+                len(planes) == 2
+                or (planes and fields)
+                or any(m.geom_type[g] == kinds.mjGEOM_SDF for g in (a, b))
+            ):
                 continue
             if planes:
                 out.append(self._rule(b if planes[0] == a else a, planes[0], pair))
@@ -241,7 +268,9 @@ class _Import:
             else:
                 out += self._meeting(a, b, pair)
         if between:
-            self.said.append(f"{between} pairs of shapes without a plane: they do not touch (Scene.load(..., pairs=True))")
+            self.said.append(
+                f"{between} pairs of shapes without a plane: they do not touch (Scene.load(..., pairs=True))"
+            )
         return self._merged(out)
 
     def _meeting(self, a: int, b: int, pair: int | None) -> list[tuple[int, int, tuple[Any, ...]]]:
@@ -274,7 +303,9 @@ class _Import:
         filtered = not self._disabled("FILTERPARENT")
         if filtered and wi and wj and (up[0] == wj or up[1] == wi):
             return False
-        return bool((m.geom_contype[a] & m.geom_conaffinity[b]) or (m.geom_contype[b] & m.geom_conaffinity[a]))
+        return bool(
+            (m.geom_contype[a] & m.geom_conaffinity[b]) or (m.geom_contype[b] & m.geom_conaffinity[a])
+        )
 
     def _rule(self, solid: int, plane: int, pair: int | None) -> tuple[int, int, tuple[Any, ...]]:
         m = self.m
@@ -308,19 +339,26 @@ class _Import:
             if not m.eq_active0[k]:
                 self.said.append(f"{name}: not active, left out")
                 continue
-            kind, data, i, j = kinds(int(m.eq_type[k])).name, m.eq_data[k], int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
+            kind, data, i = kinds(int(m.eq_type[k])).name, m.eq_data[k], int(m.eq_obj1id[k])
+            j = int(m.eq_obj2id[k])
             of_bodies = int(m.eq_objtype[k]) == int(self.mujoco.mjtObj.mjOBJ_BODY)
             if kind == "mjEQ_JOINT":
                 out.append(self._coupling(i, j, data, name))
             elif kind in ("mjEQ_CONNECT", "mjEQ_WELD") and of_bodies:
                 first, second = (self.names[b] if b else "world" for b in (i, j))
                 if kind == "mjEQ_CONNECT":
-                    out.append(el.Connect(first, second, first_at=data[:3].copy(), second_at=data[3:6].copy(), name=name))
+                    out.append(
+                        el.Connect(
+                            first, second, first_at=data[:3].copy(), second_at=data[3:6].copy(), name=name
+                        )
+                    )
                 else:
                     place = (data[3:6].copy(), data[6:10].copy())
                     out.append(el.Glue(first, second, place=place, name=name))
             else:
-                self.said.append(f"{name}: equalities of the kind {kind.removeprefix('mjEQ_').lower()} are left out")
+                self.said.append(
+                    f"{name}: equalities of the kind {kind.removeprefix('mjEQ_').lower()} are left out"
+                )
         return out
 
     def _coupling(self, i: int, j: int, data: Any, name: str) -> el.Coupling:
@@ -369,7 +407,8 @@ class _Import:
             return "an actuator on a joint with several degrees of freedom"
         if mj.mjtDyn(int(m.actuator_dyntype[k])).name != "mjDYN_NONE":
             return "an actuator with a state of its own"
-        gain, bias = mj.mjtGain(int(m.actuator_gaintype[k])).name, mj.mjtBias(int(m.actuator_biastype[k])).name
+        gain = mj.mjtGain(int(m.actuator_gaintype[k])).name
+        bias = mj.mjtBias(int(m.actuator_biastype[k])).name
         if gain != "mjGAIN_FIXED" or bias not in ("mjBIAS_NONE", "mjBIAS_AFFINE"):
             return "an actuator with a gain that is not constant"
         return ""
@@ -383,7 +422,8 @@ class _Import:
     # -- what is not carried over
     def _ignore_options(self) -> None:
         m, said = self.m, self.said
-        count = {"tendon": m.ntendon, "flexible body": m.nflex, "skin": m.nskin, "plugin": m.nplugin, "keyframe": m.nkey,
+        count = {"tendon": m.ntendon, "flexible body": m.nflex, "skin": m.nskin, "plugin": m.nplugin,
+                 "keyframe": m.nkey,
                  "sensor": m.nsensor, "camera": m.ncam, "light": m.nlight}  # fmt: skip
         said += [f"{n} {what}{'s' if n > 1 else ''}: left out" for what, n in count.items() if n]
         if m.ntendon and (np.any(m.tendon_stiffness) or np.any(m.tendon_damping) or np.any(m.tendon_limited)):
@@ -396,7 +436,9 @@ class _Import:
         if np.any(m.dof_frictionloss):
             said.append("softness of joint friction (solreffriction, solimpfriction): it is dry here")
         if touching or np.any(m.jnt_limited):
-            said.append(f"restitution is not in such files: e_N = {self.e_N:g} everywhere (Scene.load(..., e_N=...))")
+            said.append(
+                f"restitution is not in such files: e_N = {self.e_N:g} everywhere (Scene.load(..., e_N=...))"
+            )
         if m.neq:
             said.append("softness of equalities: they hold exactly here")
         if np.any(m.geom_fluid):

@@ -32,7 +32,9 @@ class Meeting(eqx.Module):
 
     def at(self, at: Poses) -> At:
         parts = [block.at(at) for block in self.blocks]
-        found = parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+        found = (
+            parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+        )
         if not any(self.backward):
             return found
         turned_ = tangents(-found.frame[:, :, 2], self.planar)
@@ -151,7 +153,9 @@ def _parts(k: int, a: Side, b: Side, planar: bool) -> Iterator[tuple[tuple[Any, 
             yield (name,), Part(k, first, second, first is a, 0)
             return
     for first, second in ((a, b), (b, a)):
-        if first.core.kind == SOLID or (first.core.kind == POINT and second.core.kind == POINT and first is b):
+        if first.core.kind == SOLID or (
+            first.core.kind == POINT and second.core.kind == POINT and first is b
+        ):
             continue
         if first.core.kind == POINT and second.core.kind == LINE and kinds[0] == kinds[1]:
             continue
@@ -202,12 +206,16 @@ def _on_surface(parts: list[Part], planar: bool) -> tuple[Any, int]:
 
 def _centres(parts: list[Part]) -> tuple[Any, Any]:
     """Of balls, and their radii."""
-    return stacked([p.first.corners[0] for p in parts], (3,)), stacked([p.first.core.radius for p in parts], ())
+    return stacked([p.first.corners[0] for p in parts], (3,)), stacked(
+        [p.first.core.radius for p in parts], ()
+    )
 
 
 def _places(parts: list[Part]) -> tuple[Any, Any]:
     """Of what they meet."""
-    return stacked([p.second.corners[0] for p in parts], (3,)), stacked([p.second.axes for p in parts], (3, 3))
+    return stacked([p.second.corners[0] for p in parts], (3,)), stacked(
+        [p.second.axes for p in parts], (3, 3)
+    )
 
 
 def _features(parts: list[Part]) -> tuple[Any, Any]:

@@ -19,7 +19,11 @@ class TriangleSurface(Surface):
 
     def check(self) -> None:
         super().check()
-        if not isinstance(self.contacts, int) or isinstance(self.contacts, bool) or not 1 <= self.contacts <= MOST:
+        if (
+            not isinstance(self.contacts, int)
+            or isinstance(self.contacts, bool)
+            or not 1 <= self.contacts <= MOST
+        ):
             raise ValueError(f"{self}: contacts must be an integer from 1 to {MOST}, got {self.contacts!r}")
         self._check_sizes()
         _check_closed(str(self), *self.triangles())
@@ -35,8 +39,8 @@ class TriangleSurface(Surface):
 
 
 class Mesh(TriangleSurface):
-    """A solid inside of triangles, convex or not: ``points`` (n, 3), and of each triangle the numbers of its three corners,
-    ``faces`` (m, 3), counterclockwise as seen from outside. Of a body that stands still."""
+    """A solid inside of triangles, convex or not: ``points`` (n, 3), and of each triangle the numbers of its
+    three corners, ``faces`` (m, 3), counterclockwise as seen from outside. Of a body that stands still."""
 
     points: Any = eqx.field(converter=numbers)
     faces: Any = eqx.field(converter=numbers)
@@ -63,10 +67,12 @@ class Mesh(TriangleSurface):
 
 
 class HeightField(TriangleSurface):
-    """Ground with ``heights`` z on a grid (rows along y, columns along x) over ``size`` (x, y), its middle at ``at``.
+    """Ground with ``heights`` z on a grid (rows along y, columns along x) over ``size`` (x, y),
+    its middle at ``at``.
 
-    As MuJoCo's: each cell is two triangles, which share the diagonal from its least to its largest x and y. Below it the
-    ground is solid, down to ``depth`` (as much as its shorter side) under its lowest point. Of a body that stands still.
+    As MuJoCo's: each cell is two triangles, which share the diagonal from its least to its largest x and y.
+    Below it the ground is solid, down to ``depth`` (as much as its shorter side) under its lowest point. Of a
+    body that stands still.
     """
 
     heights: Any = eqx.field(converter=numbers)
@@ -78,29 +84,47 @@ class HeightField(TriangleSurface):
 
     def _check_sizes(self) -> None:
         if not is_known(self.heights, self.size, self.depth):
-            raise ValueError(f"{self}: heights, size and depth cannot be parameters of a derivative or a batch")
+            raise ValueError(
+                f"{self}: heights, size and depth cannot be parameters of a derivative or a batch"
+            )
         if not isinstance(self.heights, np.ndarray) or self.heights.ndim != 2 or min(self.heights.shape) < 2:
-            raise ValueError(f"{self}: heights must be (rows, columns), two of each at least, got {np.shape(self.heights)}")
+            raise ValueError(
+                f"{self}: heights must be (rows, columns), two of each at least, got {np.shape(self.heights)}"
+            )
         if not np.all(np.isfinite(self.heights)):
             raise ValueError(f"{self}: heights must be finite")
         check_vector(self, "size", self.size, (2,))
         if not np.all(self.size > 0.0):
             raise ValueError(f"{self}: size must be positive, got {self.size.tolist()}")
-        if self.depth is not None and not (np.ndim(self.depth) == 0 and math.isfinite(self.depth) and self.depth > 0.0):
+        if self.depth is not None and not (
+            np.ndim(self.depth) == 0 and math.isfinite(self.depth) and self.depth > 0.0
+        ):
             raise ValueError(f"{self}: depth must be positive, got {self.depth}")
 
     def triangles(self) -> tuple[np.ndarray, np.ndarray]:
         rows, columns = self.heights.shape
-        y, x = (0.5 * side * np.linspace(-1.0, 1.0, n) for side, n in zip(self.size[::-1], (rows, columns), strict=True))
+        y, x = (
+            0.5 * side * np.linspace(-1.0, 1.0, n)
+            for side, n in zip(self.size[::-1], (rows, columns), strict=True)
+        )
         top = np.column_stack([np.tile(x, rows), np.repeat(y, columns), self.heights.ravel()])
         number = np.arange(rows * columns).reshape(rows, columns)
-        a, b, c, d = (part.ravel() for part in (number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]))
+        a, b, c, d = (
+            part.ravel() for part in (number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1])
+        )
         rim = np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])
         low = self.heights.min() - (self.size.min() if self.depth is None else self.depth)
         bottom = np.concatenate([np.column_stack([top[rim, :2], np.full(len(rim), low)]), [[0.0, 0.0, low]]])
         under = len(top) + np.arange(len(rim))
-        rim_next, under_next, middle = np.roll(rim, -1), np.roll(under, -1), np.full(len(rim), len(top) + len(rim))
-        faces = [(a, c, d), (a, b, c), (under, under_next, rim_next), (under, rim_next, rim), (middle, under_next, under)]
+        rim_next, under_next = np.roll(rim, -1), np.roll(under, -1)
+        middle = np.full(len(rim), len(top) + len(rim))
+        faces = [
+            (a, c, d),
+            (a, b, c),
+            (under, under_next, rim_next),
+            (under, rim_next, rim),
+            (middle, under_next, under),
+        ]
         return np.concatenate([top, bottom]), np.concatenate([np.column_stack(corners) for corners in faces])
 
 
@@ -118,7 +142,8 @@ def _check_closed(who: str, points: np.ndarray, faces: np.ndarray) -> None:
         k = int(np.argmax(count > 1))
         a, b = (points[i].tolist() for i in found[k])
         raise ValueError(
-            f"{who}: {count[k]} faces go from {a} to {b} in the same sense: corners must be counterclockwise as seen from"
+            f"{who}: {count[k]} faces go from {a} to {b} in the same sense: corners must be counterclockwise "
+            "as seen from"
             " outside, and a side belongs to two faces"
         )
     width = len(points)
@@ -127,11 +152,13 @@ def _check_closed(who: str, points: np.ndarray, faces: np.ndarray) -> None:
         k = int(np.argmax(alone))
         a, b = (points[i].tolist() for i in found[k])
         raise ValueError(
-            f"{who}: it encloses nothing: the side of face {owner[first[k]]} from {a} to {b} belongs to no other face"
+            f"{who}: it encloses nothing: the side of face {owner[first[k]]} from {a} to {b} belongs to no "
+            "other face"
         )
     if np.linalg.det(corners).sum() <= 0.0:
         raise ValueError(
-            f"{who}: its faces are seen from inside: their corners must be counterclockwise as seen from outside"
+            f"{who}: its faces are seen from inside: their corners must be counterclockwise as seen from "
+            "outside"
         )
 
 

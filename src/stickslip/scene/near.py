@@ -2,15 +2,15 @@
 
 Features are chosen for the poses as they are, without derivatives; then the gap is a smooth function of them:
 
-    face    g = n . r - R                       r: from a point of the feature to the ball's centre, R: radii of both
+    face    g = n . r - R                       r: from the feature to the ball's centre, R: radii of both
     edge    g = |r - e (e . r)| - R             e: along the edge
     corner  g = |r| - R
     lines   g = (d x e) . r / |d x e| - R       between the insides of both
 
-The distance of two lines of some length is the smallest of those of their ends and that of the lines where they cross,
-so all pairs of balls, capsules and polyhedra with balls and capsules are lists of these. A ball in a room has
-g = R_room - R - |r|. On a cylinder or a disc of radius a and half length l, which it sees at a distance rho from the axis
-and at a height z, it has
+The distance of two lines of some length is the smallest of those of their ends and that of the lines where
+they cross, so all pairs of balls, capsules and polyhedra with balls and capsules are lists of these. A ball
+in a room has g = R_room - R - |r|. On a cylinder or a disc of radius a and half length l, which it sees at a
+distance rho from the axis and at a height z, it has
 
     side    g = rho - a - R            face   g = |z| - l - R            rim    g = |(rho - a, |z| - l)| - R
 """
@@ -33,11 +33,17 @@ FAR = 1e30  # beside any length
 
 
 def tangents(normal: Array, planar: bool) -> Array:
-    """Frames with these normals: the first tangent is as near to x as it can be, or to y where the normal is."""
+    """Frames with these normals: the first tangent is as near to x as it can be,
+    or to y where the normal is.
+    """
     x, y, z = (normal[:, i] for i in range(3))
     if planar:
         nothing = 0.0 * z
-        columns = [jnp.stack([y, -x, nothing], axis=1), jnp.stack([nothing, nothing, nothing - 1.0], axis=1), normal]
+        columns = [
+            jnp.stack([y, -x, nothing], axis=1),
+            jnp.stack([nothing, nothing, nothing - 1.0], axis=1),
+            normal,
+        ]
         return jnp.stack(columns, axis=2)
     steep = jax.lax.stop_gradient(jnp.abs(x) > 0.9)[:, None]
     reference = jnp.where(steep, np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
@@ -73,7 +79,9 @@ def first_smallest(scores: Array) -> Array:
 
 
 class Choice(NamedTuple):
-    """The nearest feature of each: a point of it, a direction (of an edge, or the normal of a face), and what it is."""
+    """The nearest feature of each: a point of it, a direction (of an edge,
+    or the normal of a face), and what it is.
+    """
 
     at: Array
     axis: Array
@@ -84,7 +92,9 @@ DEEP = 1e-2  # of a ball's radius: how far it must reach into what it passes by
 
 
 class Swept(NamedTuple):
-    """Of a step: balls that would come out behind what they touch first, or beside it, a point of it, the normal there."""
+    """Of a step: balls that would come out behind what they touch first, or beside it,
+    a point of it, the normal there.
+    """
 
     through: Array
     at: Array
@@ -92,7 +102,9 @@ class Swept(NamedTuple):
 
 
 def entering(r: Array, way: Array, radius: Array) -> Array:
-    """When |r + share way| first is a radius: zero where it is less already and falls, `FAR` where it never is."""
+    """When |r + share way| first is a radius: zero where it is less already and falls,
+    `FAR` where it never is.
+    """
     a, b, c = dot(way, way), dot(r, way), dot(r, r) - radius**2
     inside = b * b - a * c
     share = over(-b - jnp.sqrt(jnp.maximum(inside, 0.0)), a)
@@ -102,8 +114,8 @@ def entering(r: Array, way: Array, radius: Array) -> Array:
 class Balls(eqx.Module):
     """Balls about points of bodies, on the nearest features of others.
 
-    A ball that is so fast that its centre would come out behind what it touches first (a face, an edge, a corner) meets the
-    plane that touches both there, in this step.
+    A ball that is so fast that its centre would come out behind what it touches first (a face, an edge, a
+    corner) meets the plane that touches both there, in this step.
     """
 
     points: Float[Array, "n 3"]
@@ -122,7 +134,8 @@ class Balls(eqx.Module):
         feature = self._nearest(jax.lax.stop_gradient(x))
         if self.swept is not None:
             through = self.swept.through[:, None]
-            point, axis = jnp.where(through, self.swept.at, feature.at), jnp.where(through, self.swept.normal, feature.axis)
+            point = jnp.where(through, self.swept.at, feature.at)
+            axis = jnp.where(through, self.swept.normal, feature.axis)
             feature = Choice(point, axis, feature.flat | self.swept.through)
         r = x - feature.at
         along = feature.axis * dot(feature.axis, r)[:, None]
@@ -157,7 +170,9 @@ class Balls(eqx.Module):
         return dataclasses.replace(self, swept=jax.lax.stop_gradient(Swept(through, foot, n)))
 
     def _first_touch(self, x: Array, way: Array) -> tuple[Array, Array, Array]:
-        """When the ball first touches, as a share of its way (`FAR`: never), the point that it touches, and the normal."""
+        """When the ball first touches, as a share of its way (`FAR`: never),
+        the point that it touches, and the normal.
+        """
         on, R, x, way = self.on, self.radius[:, None], x[:, None], way[:, None]
         corners = jnp.asarray(on.corners)
         shares, feet = [entering(x - corners, way, R)], [corners]
@@ -173,7 +188,9 @@ class Balls(eqx.Module):
             height, rate = dot(n, x - polygons[:, :, 0]), dot(n, way)
             share = jnp.where((height > 0.0) & (rate < 0.0), jnp.maximum(over(R - height, rate), 0.0), FAR)
             there = x + share[..., None] * way
-            within = jnp.max(beyond(there[:, :, None], polygons, n, on.topology.flat)[..., 0, :], axis=-1) <= 0.0
+            within = (
+                jnp.max(beyond(there[:, :, None], polygons, n, on.topology.flat)[..., 0, :], axis=-1) <= 0.0
+            )
             shares.append(jnp.where(within, share, FAR))
             feet.append(there - n * dot(n, there - polygons[:, :, 0])[..., None])
         every = jnp.concatenate(shares[::-1], axis=1)
@@ -188,7 +205,9 @@ class Balls(eqx.Module):
         return (jnp.asarray(self.on.radius) - self.radius if self.inside else own)[:, None]
 
     def _nearest(self, x: Array) -> Choice:
-        """All corners count, edges and faces where the point is beside their inside; behind all faces, the nearest face."""
+        """All corners count, edges and faces where the point is beside their inside;
+        behind all faces, the nearest face.
+        """
         on, known = self.on, self.on.topology
         corners = jnp.asarray(on.corners)
         at, axes, scores = [corners], [jnp.zeros_like(corners)], [length(x[:, None] - corners)]
@@ -220,16 +239,19 @@ class Balls(eqx.Module):
 
 
 def beyond(points: Array, polygons: Array, normals: Array, flat: bool) -> Array:
-    """(..., points, sides): how far points are outside of each side of a polygon, seen along a normal; negative inside.
+    """(..., points, sides): how far points are outside of each side of a polygon,
+    seen along a normal; negative inside.
 
-    ``points`` (..., p, 3), ``polygons`` (..., k, 3) counterclockwise about ``normals`` (..., 3). A side of no length is
-    passed over. In the plane polygons are sides (k = 2), whose ends are passed.
+    ``points`` (..., p, 3), ``polygons`` (..., k, 3) counterclockwise about ``normals`` (..., 3). A side of no
+    length is passed over. In the plane polygons are sides (k = 2), whose ends are passed.
     """
     along = jnp.roll(polygons, -1, axis=-2) - polygons
     normal = jnp.broadcast_to(normals[..., None, :], along.shape)
     out = normal * dot(along, normal)[..., None] - along if flat else cross(along, normal)
     size = length(out)
-    away = dot((over(out, size[..., None]))[..., None, :, :], points[..., :, None, :] - polygons[..., None, :, :])
+    away = dot(
+        (over(out, size[..., None]))[..., None, :, :], points[..., :, None, :] - polygons[..., None, :, :]
+    )
     return jnp.where((size > 0.0)[..., None, :], away, -FAR)
 
 
@@ -261,15 +283,20 @@ class OnTurned(eqx.Module):
         far = length(jnp.where(rim[:, None], from_rim, 0.0))
         height = jnp.where(rim, far, jnp.where(side, beside, above))
         face = upwards[:, None] * np.array([0.0, 0.0, 1.0])
-        normal = jnp.where(rim[:, None], over(from_rim, far[:, None]), jnp.where(side[:, None], outwards, face))
+        normal = jnp.where(
+            rim[:, None], over(from_rim, far[:, None]), jnp.where(side[:, None], outwards, face)
+        )
         normal = turned(A, normal)
-        return At(height - self.radius, centre - jnp.asarray(self.radius)[:, None] * normal, tangents(normal, False))
+        return At(
+            height - self.radius, centre - jnp.asarray(self.radius)[:, None] * normal, tangents(normal, False)
+        )
 
 
 class Crossed(NamedTuple):
     """Of a step, of each half: lines that would pass through an edge or a corner.
 
-    Which one (flags of edges, then corners), on which side of the edge they begin, and the normal at the corner.
+    Which one (flags of edges, then corners), on which side of the edge they begin, and the normal at the
+    corner.
     """
 
     through: Array
@@ -281,8 +308,8 @@ class Crossed(NamedTuple):
 class Crossings(eqx.Module):
     """Lines with a skin, on edges that their insides cross, and on corners beside their insides.
 
-    Two slots a pair, one for each half of the line: a bar across two edges rests on both. A line that is so fast that its
-    axis would come out behind an edge or a corner meets it in this step.
+    Two slots a pair, one for each half of the line: a bar across two edges rests on both. A line that is so
+    fast that its axis would come out behind an edge or a corner meets it in this step.
     """
 
     lines: Features
@@ -297,7 +324,9 @@ class Crossings(eqx.Module):
         j = np.array(self.others)
         a, d = self._seen(at)
         both = [self._half(a, d, half) for half in (0, 1)]
-        gap, point, normal = (jnp.stack(parts, axis=1).reshape(-1, *parts[0].shape[1:]) for parts in zip(*both, strict=True))
+        gap, point, normal = (
+            jnp.stack(parts, axis=1).reshape(-1, *parts[0].shape[1:]) for parts in zip(*both, strict=True)
+        )
         j = np.repeat(j, 2)
         return At(gap, at.x[j] + turned(at.A[j], point), tangents(turned(at.A[j], normal), self.planar))
 
@@ -332,7 +361,9 @@ class Crossings(eqx.Module):
                 normal = picked(first_smallest(shares[1]), over(touching, length(touching)[..., None]))
             every = jnp.concatenate(shares, axis=1)
             feature = first_smallest(every)
-            through = (jnp.min(every, axis=1) <= 1.0) & jnp.any(feature & jnp.concatenate(behind, axis=1), axis=1)
+            through = (jnp.min(every, axis=1) <= 1.0) & jnp.any(
+                feature & jnp.concatenate(behind, axis=1), axis=1
+            )
             side = jnp.sum(jnp.where(feature, jnp.concatenate(sides, axis=1), 0.0), axis=1)
             swept.append(Crossed(through, feature, side, normal))
         return dataclasses.replace(self, swept=tuple(swept))
@@ -349,16 +380,25 @@ class Crossings(eqx.Module):
         return (0.0 * total, 0.5 * total) if half == 0 else (0.5 * total, total)
 
     def _crossing(self, r: Array, d: Array, half: int) -> tuple[Array, Array, Array]:
-        """Of lines and edges, r from an edge's point to the line's: distance with a sign, this sign, whether they cross."""
+        """Of lines and edges, r from an edge's point to the line's: distance with a sign,
+        this sign, whether they cross.
+        """
         low, high = self._span(half)
         e = jnp.asarray(self.on.edge_direction)
         c = cross(d[:, None], e)
         square = dot(c, c)
         s, t = (over(dot(cross(v, r), c), square) for v in (e, d[:, None]))
-        crosses = (s >= low[:, None]) & (s < high[:, None]) & (t > 0.0) & (t < self.on.edge_length) & (square > 1e-12)
+        crosses = (
+            (s >= low[:, None])
+            & (s < high[:, None])
+            & (t > 0.0)
+            & (t < self.on.edge_length)
+            & (square > 1e-12)
+        )
         height = over(dot(c, r), jnp.sqrt(square))
         way = jnp.where(height < 0.0, -1.0, 1.0)
-        # nothing of the other shape reaches beyond the edge towards the line: else the edge is on its far side
+        # nothing of the other shape reaches beyond the edge towards the line: else the edge is on its far
+        # side
         corners = dot(c[:, :, None], jnp.asarray(self.on.corners)[:, None] - self.on.edge_at[:, :, None])
         reach = jnp.max(corners * way[..., None], axis=2)
         return height, way, crosses & (reach <= 1e-9 * jnp.sqrt(square) * jnp.asarray(self.on.size)[:, None])
@@ -391,7 +431,8 @@ class Crossings(eqx.Module):
         way = jnp.sum(jnp.where(chosen, ways_, 0.0), axis=1)
         if self.swept is not None:
             swept = self.swept[half]
-            chosen, way = jnp.where(swept.through[:, None], swept.feature, chosen), jnp.where(swept.through, swept.way, way)
+            chosen = jnp.where(swept.through[:, None], swept.feature, chosen)
+            way = jnp.where(swept.through, swept.way, way)
             there |= swept.through
         point, e = picked(chosen, at_), picked(chosen, axes_)
         # towards the line: across both lines, or from a corner straight to it

@@ -15,7 +15,9 @@ def is_known(*values: Any) -> bool:
 
 
 def library(*values: Any) -> Any:
-    """numpy or jax.numpy, whichever these numbers need: a scene of known numbers compiles nothing by itself."""
+    """numpy or jax.numpy, whichever these numbers need:
+    a scene of known numbers compiles nothing by itself.
+    """
     return np if is_known(*values) else jnp
 
 
@@ -36,7 +38,9 @@ def number(x: Any) -> Any:
     """A float, or what is traced as it is."""
     if x is None or isinstance(x, bool | str):
         return x
-    if isinstance(x, int | float | np.generic) or (isinstance(x, np.ndarray | jax.Array) and is_known(x) and x.ndim == 0):
+    if isinstance(x, int | float | np.generic) or (
+        isinstance(x, np.ndarray | jax.Array) and is_known(x) and x.ndim == 0
+    ):
         return float(x)
     return x
 
@@ -55,10 +59,13 @@ def numbers(x: Any) -> Any:
 
 
 def quaternion(A: Any) -> Any:
-    """Of rotation matrices, scalar first and w >= 0 where it is not zero; by the largest of its four entries."""
+    """Of rotation matrices, scalar first and w >= 0 where it is not zero;
+    by the largest of its four entries.
+    """
     xp = library(A)
     trace = A[..., 0, 0] + A[..., 1, 1] + A[..., 2, 2]
-    squares = xp.stack([1.0 + trace] + [1.0 - trace + 2.0 * A[..., i, i] for i in range(3)], axis=-1)  # 4 p_i^2
+    # 4 p_i^2
+    squares = xp.stack([1.0 + trace] + [1.0 - trace + 2.0 * A[..., i, i] for i in range(3)], axis=-1)
     a = [A[..., 2, 1] - A[..., 1, 2], A[..., 0, 2] - A[..., 2, 0], A[..., 1, 0] - A[..., 0, 1]]  # 4 w p_i
     s = [A[..., 1, 2] + A[..., 2, 1], A[..., 0, 2] + A[..., 2, 0], A[..., 0, 1] + A[..., 1, 0]]  # 4 p_j p_k
     products = [
@@ -73,7 +80,9 @@ def quaternion(A: Any) -> Any:
 
 
 def towards(axis: Any) -> Any:
-    """The rotation matrix that takes e_z into a direction, the shortest way: the plane z = 0 stays as it is."""
+    """The rotation matrix that takes e_z into a direction, the shortest way:
+    the plane z = 0 stays as it is.
+    """
     xp = library(axis)
     x, y, z = (axis[i] for i in range(3))
     if is_known(axis) and z < -1.0 + 1e-12:

@@ -14,7 +14,22 @@ from ..animation import Animation, Page, _facts, lines_of
 from ..overview import resting_force
 from ..shapes import _grid, circle
 from .numbers import is_known, matrix, quaternion
-from .shapes import Along, Ball, Box, Capsule, Cylinder, Disc, Ellipsoid, Hole, Hull, Plane, Shape, Surface, placed, towards
+from .shapes import (
+    Along,
+    Ball,
+    Box,
+    Capsule,
+    Cylinder,
+    Disc,
+    Ellipsoid,
+    Hole,
+    Hull,
+    Plane,
+    Shape,
+    Surface,
+    placed,
+    towards,
+)
 
 PALETTE = ("#7d9cb8", "#c99a5b", "#8fae7e", "#b8839a", "#7fb0aa", "#a79bc4", "#c2b280")
 RINGS, SECTORS = 12, 24
@@ -28,7 +43,8 @@ class Drawing(eqx.Module):
     triangles: Any  # (m, 3) numbers of vertices of a part
     plane_at: Any  # (k, 3)
     plane_frame: Any  # (k, 3, 3)
-    parts: tuple[Any, ...] = eqx.field(static=True)  # (name, body, colour, vertices, triangles): how many of each
+    # (name, body, colour, vertices, triangles): how many of each
+    parts: tuple[Any, ...] = eqx.field(static=True)
     planes: tuple[Any, ...] = eqx.field(static=True)  # (name, body)
 
 
@@ -161,16 +177,26 @@ class SceneAnimation(Animation):
         points, forces = _forces(sol, rows)
         panels = []
         for title, lines in lines_of(sol).items():
-            resting = resting_force(np.stack(list(lines.values()), axis=1)) if title.startswith("normal") else None
-            panels.append(Panel(title, t, lines, None if resting is None else (-0.1 * resting, 1.4 * resting)))
-        events = () if sol.events is None else tuple((float(e.t), f"{e.kind} {e.name}".strip()) for e in sol.events)
+            resting = (
+                resting_force(np.stack(list(lines.values()), axis=1)) if title.startswith("normal") else None
+            )
+            panels.append(
+                Panel(title, t, lines, None if resting is None else (-0.1 * resting, 1.4 * resting))
+            )
+        events = (
+            ()
+            if sol.events is None
+            else tuple((float(e.t), f"{e.kind} {e.name}".strip()) for e in sol.events)
+        )
         return _picture(
-            system, self.title, t[rows], *poses[:2], contacts=points, forces=forces, panels=tuple(panels), events=events,
-            facts=_facts(sol), duration=self.duration,
+            system, self.title, t[rows], *poses[:2], contacts=points, forces=forces, panels=tuple(panels),
+            events=events, facts=_facts(sol), duration=self.duration,
         )  # fmt: skip
 
 
-def _picture(system: Any, title: str, t: np.ndarray, position: np.ndarray, rotation: np.ndarray, **more: Any) -> Any:
+def _picture(
+    system: Any, title: str, t: np.ndarray, position: np.ndarray, rotation: np.ndarray, **more: Any
+) -> Any:
     """``position`` and ``rotation``: (frames, bodies, ...)."""
     from ..page3d import Ground, Part, Picture
 
@@ -197,7 +223,9 @@ def _still(x: np.ndarray) -> np.ndarray:
 
 
 def _forces(sol: Any, rows: np.ndarray) -> tuple[Any, Any]:
-    """Where contact forces act, and their mean since the frame before, so that no impact is missed between frames."""
+    """Where contact forces act, and their mean since the frame before,
+    so that no impact is missed between frames.
+    """
     from .views import percussions_in_world
 
     system = sol.system
@@ -230,7 +258,11 @@ class Still(Page):
         system, q0, u0 = self.scene.compile()
         q, u = jnp.asarray(q0), jnp.asarray(u0)
         x, p, _ = jax.tree.map(np.asarray, system.body_poses(self.scene.t0, q, u))
-        facts = {"bodies": str(len(system.frames.names)), "velocities": str(len(u0)), "contacts": str(len(system.pairs))}
+        facts = {
+            "bodies": str(len(system.frames.names)),
+            "velocities": str(len(u0)),
+            "contacts": str(len(system.pairs)),
+        }
         return page(_picture(system, self.title, np.array([self.scene.t0]), x[None], p[None], facts=facts))
 
 

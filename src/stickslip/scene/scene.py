@@ -38,8 +38,8 @@ class Scene(eqx.Module):
         sol = scene.simulate(ss.Rattle(), t1=1.5, dt=2e-3)
         sol["box"].position, sol["box", "floor"].P_N
 
-    What no rule names does not touch. In space z points upwards; in a ``planar`` scene y does, where bodies have
-    (x, y, angle).
+    What no rule names does not touch. In space z points upwards; in a ``planar`` scene y does, where bodies
+    have (x, y, angle).
     ``gravity`` is a number (downwards) or a vector.
     """
 
@@ -49,8 +49,12 @@ class Scene(eqx.Module):
     ignored_: tuple[str, ...] = eqx.field(static=True)
     t0: float = eqx.field(static=True)
 
-    def __init__(self, *things: Any, gravity: Any = EARTH, planar: bool = False, ignored: Any = (), t0: float = 0.0):
-        self.things = tuple(t for part in things for t in (part if isinstance(part, tuple | list) else (part,)))
+    def __init__(
+        self, *things: Any, gravity: Any = EARTH, planar: bool = False, ignored: Any = (), t0: float = 0.0
+    ):
+        self.things = tuple(
+            t for part in things for t in (part if isinstance(part, tuple | list) else (part,))
+        )
         self.gravity, self.planar, self.ignored_, self.t0 = gravity, bool(planar), tuple(ignored), float(t0)
 
     def __check_init__(self):
@@ -77,12 +81,15 @@ class Scene(eqx.Module):
         return space(g)
 
     @classmethod
-    def load(cls, path: str | PathLike, *, e_N: float = 0.0, floating: bool = False, pairs: bool = False) -> "Scene":
+    def load(
+        cls, path: str | PathLike, *, e_N: float = 0.0, floating: bool = False, pairs: bool = False
+    ) -> "Scene":
         """From a file in MJCF (.xml) or URDF; ``scene.ignored`` says what it has that a scene has not.
 
-        Files of this kind know no coefficient of restitution: ``e_N`` is that of all their contacts. The root of a URDF is
-        fixed, as MuJoCo has it; with ``floating=True`` it is free. Shapes touch planes, and each other where the file names
-        the pair, or with ``pairs=True`` wherever it lets them: of a robot these are many, and a program has all of them.
+        Files of this kind know no coefficient of restitution: ``e_N`` is that of all their contacts. The root
+        of a URDF is fixed, as MuJoCo has it; with ``floating=True`` it is free. Shapes touch planes, and each
+        other where the file names the pair, or with ``pairs=True`` wherever it lets them: of a robot these
+        are many, and a program has all of them.
         """
         from .load import load
 
@@ -111,7 +118,9 @@ class Scene(eqx.Module):
             raise
 
     def replace(self, name: str, **changes: Any) -> "Scene":
-        """The scene with other values for the body, joint, motor or pair of that name; goes through vmap and derivatives."""
+        """The scene with other values for the body, joint, motor or pair of that name;
+        goes through vmap and derivatives.
+        """
         found = False
 
         def changed(thing: Any) -> Any:
@@ -141,11 +150,17 @@ class Scene(eqx.Module):
 
     def __add__(self, more: Any) -> "Scene":
         """With more things: ``scene + [Contact("box", "floor")]``."""
-        things = more.things if isinstance(more, Scene) else more if isinstance(more, tuple | list) else (more,)
-        return Scene(*self.things, *things, gravity=self.gravity, planar=self.planar, ignored=self.ignored_, t0=self.t0)
+        things = (
+            more.things if isinstance(more, Scene) else more if isinstance(more, tuple | list) else (more,)
+        )
+        return Scene(
+            *self.things, *things, gravity=self.gravity, planar=self.planar, ignored=self.ignored_, t0=self.t0
+        )
 
     def place(self, name: str, on: str, gap: float = 0.0) -> "Scene":
-        """The free body of that name, with all that hangs on it, moved along the normal of ``on`` until they touch."""
+        """The free body of that name, with all that hangs on it,
+        moved along the normal of ``on`` until they touch.
+        """
         body = next((b for b in self.bodies if b.name == name), None)
         ground = next((b for b in self.bodies if b.name == on), None)
         for what, found in ((name, body), (on, ground)):
@@ -175,7 +190,9 @@ class Scene(eqx.Module):
         return self.replace(name, at=moved[:2] if self.planar else moved)
 
     def show(self, path: Any = None, *, title: str = "") -> Any:
-        """The scene as it starts, as a page to turn and look at, written to ``path`` (.html) if one is given."""
+        """The scene as it starts, as a page to turn and look at,
+        written to ``path`` (.html) if one is given.
+        """
         from .picture import shown
 
         return shown(self, path, title)
@@ -204,7 +221,9 @@ def _changed(thing: Any, name: str, changes: dict[str, Any]) -> Any:
     known = [f.name for f in dataclasses.fields(thing)]
     for key in changes:
         if key not in known or key in ("name",):
-            raise SceneError(f"replace({name!r}): {nearest(f'field of a {type(thing).__name__}', key, known)}")
+            raise SceneError(
+                f"replace({name!r}): {nearest(f'field of a {type(thing).__name__}', key, known)}"
+            )
     return _copied(thing, **changes)
 
 
@@ -221,7 +240,9 @@ def _names(scene: Scene) -> list[str]:
     out = []
     for thing in scene.things:
         out.append(getattr(thing, "name", ""))
-        out += [j.name for j in thing.joint] + [s.name for s in thing.shapes] if isinstance(thing, Body) else []
+        out += (
+            [j.name for j in thing.joint] + [s.name for s in thing.shapes] if isinstance(thing, Body) else []
+        )
     return [name for name in dict.fromkeys(out) if name]
 
 
@@ -243,7 +264,8 @@ def _check_things(scene: Scene) -> None:
             raise TypeError(f"Scene: {thing.__name__} is a class: give {thing.__name__}(...)")
         if not isinstance(thing, (Body, *RULES, *OTHERS)):
             raise TypeError(
-                f"Scene: a {type(thing).__name__} is nothing that a scene has: bodies, contacts, motors, springs, loops"
+                f"Scene: a {type(thing).__name__} is nothing that a scene has: bodies, contacts, motors, "
+                "springs, loops"
             )
     g = scene.gravity
     if np.ndim(g) != 0:
@@ -296,7 +318,8 @@ def _check_tree(scene: Scene) -> None:
             if body.parent not in names:
                 raise ValueError(f"{who}: {nearest('parent', body.parent, names)}")
             raise ValueError(
-                f"{who}: its parent {body.parent!r} comes later: a tree is listed from its root, and has no cycles"
+                f"{who}: its parent {body.parent!r} comes later: a tree is listed from its root, and has no "
+                "cycles"
             )
         before.add(body.name)
         _check_hanging(body, who)
@@ -307,13 +330,15 @@ def _check_tree(scene: Scene) -> None:
         surface = next((s for s in body.shapes if isinstance(s, Surface)), None)
         if surface is not None and body.name not in still:
             raise ValueError(
-                f"body {body.name!r}, {surface}: a {type(surface).__name__} is that of a body that stands still: fixed=True"
+                f"body {body.name!r}, {surface}: a {type(surface).__name__} is that of a body that stands "
+                "still: fixed=True"
             )
     planes = [(b, s) for b in scene.bodies for s in b.shapes if isinstance(s, Plane)]
     for body, plane in planes:
         if is_free(body) and body.mass is None:
             raise ValueError(
-                f"body {body.name!r}, {plane}: a plane weighs nothing: fixed=True, a motion, or a mass is missing"
+                f"body {body.name!r}, {plane}: a plane weighs nothing: fixed=True, a motion, or a mass is "
+                "missing"
             )
 
 
@@ -323,7 +348,8 @@ def _check_hanging(body: Body, who: str) -> None:
         raise ValueError(f"{who}: a free joint is that of a body without a parent, and its only one")
     if body.motion is not None and body.parent is not None:
         raise ValueError(
-            f"{who}: a motion is one in the world: leave parent={body.parent!r} away, or use Prescribed on a joint"
+            f"{who}: a motion is one in the world: leave parent={body.parent!r} away, or use Prescribed on a "
+            "joint"
         )
 
 
@@ -335,7 +361,9 @@ def _check_references(scene: Scene) -> None:
         if isinstance(thing, el.Spring | el.Connect | el.Glue | el.Rod):
             for name in (thing.first, thing.second):
                 if name not in bodies:
-                    raise ValueError(f"{who}({thing.first!r}, {thing.second!r}): {nearest('body', str(name), bodies)}")
+                    raise ValueError(
+                        f"{who}({thing.first!r}, {thing.second!r}): {nearest('body', str(name), bodies)}"
+                    )
             if thing.first == thing.second:
                 raise ValueError(f"{who}({thing.first!r}, {thing.second!r}): it is between two bodies")
         if isinstance(thing, el.Force) and thing.body not in bodies:
@@ -344,7 +372,9 @@ def _check_references(scene: Scene) -> None:
             for joint in (thing.joint, getattr(thing, "other", None)):
                 if joint is not None and joint not in joints:
                     label = repr(thing.name) if isinstance(thing, el.Motor) else ""
-                    raise ValueError(f"{who}({label or repr(thing.joint)}): {nearest('joint', str(joint), joints)}")
+                    raise ValueError(
+                        f"{who}({label or repr(thing.joint)}): {nearest('joint', str(joint), joints)}"
+                    )
 
 
 def _check_rules(scene: Scene) -> None:
@@ -363,7 +393,9 @@ def _check_rules(scene: Scene) -> None:
             continue
         pairs = [(a[1], b[1]) for a in sides[0] for b in sides[1]]
         if all(isinstance(a, Plane) and isinstance(b, Plane) for a, b in pairs):
-            raise ValueError(f"{rule}: planes do not meet each other, and this is {pairs[0][0]} on {pairs[0][1]}")
+            raise ValueError(
+                f"{rule}: planes do not meet each other, and this is {pairs[0][0]} on {pairs[0][1]}"
+            )
 
 
 def _check_start(system: Any, t0: float, q0: Any) -> None:
@@ -377,7 +409,9 @@ def _check_start(system: Any, t0: float, q0: Any) -> None:
         a, b, *_ = system.pairs[worst]
         if not b:
             entry = next(j for j in system.joints if j.name == a)
-            raise SceneError(f"joint {a!r}: it starts at {q0[entry.q[0]]:g}, beyond its limit by {-gaps[worst]:.3g}")
+            raise SceneError(
+                f"joint {a!r}: it starts at {q0[entry.q[0]]:g}, beyond its limit by {-gaps[worst]:.3g}"
+            )
         lifted = system.order[worst] < len(system.touch.links)
         remedy = f", or scene.place({a!r}, on={b!r}) lifts it out" if lifted else ""
         raise SceneError(f"body {a!r} starts {-gaps[worst]:.3g} m inside {b!r}: move it{remedy}")

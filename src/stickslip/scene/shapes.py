@@ -1,16 +1,18 @@
 """Shapes: what a body looks like, weighs, and touches planes with.
 
-What can touch is a list of *slots*. A slot has some points of the shape, of which the lowest counts, and may be round: a
-ball of some radius, or an ellipsoid, about the point. The gap of a slot on a plane with normal n is
+What can touch is a list of *slots*. A slot has some points of the shape, of which the lowest counts, and may
+be round: a ball of some radius, or an ellipsoid, about the point. The gap of a slot on a plane with normal n
+is
 
-    min_k n . x_k - |D A^T n|                                        D: semi-axes of the ellipsoid, A: its rotation,
+    min_k n . x_k - |D A^T n|            D: semi-axes of the ellipsoid, A: its rotation,
 
-a smooth function while one point stays the lowest. Points that share a face are in different slots, so that no face rests on
-less than all of its corners; others may share one, and the corners of a box need four slots, each with two opposite corners.
-So nothing is left out, the smallest gap of the slots is the true one, and a slot changes its point only far from the plane.
+a smooth function while one point stays the lowest. Points that share a face are in different slots, so that
+no face rests on less than all of its corners; others may share one, and the corners of a box need four slots,
+each with two opposite corners. So nothing is left out, the smallest gap of the slots is the true one, and a
+slot changes its point only far from the plane.
 
-Lengths are in m. A shape sits in its body at ``at``, turned by ``rotation`` (a quaternion, scalar first, or an angle in the
-plane). Formulas for volume and inertia are those of homogeneous solids.
+Lengths are in m. A shape sits in its body at ``at``, turned by ``rotation`` (a quaternion, scalar first, or
+an angle in the plane). Formulas for volume and inertia are those of homogeneous solids.
 """
 
 import itertools
@@ -22,7 +24,8 @@ import numpy as np
 
 from .numbers import is_known, library, matrix, number, numbers, stacked, towards, vector
 
-FLAT = 2.0 / 3.0  # of the radius: where a disc that lies flat has its four points; a disc under even pressure resists
+# of the radius: where a disc that lies flat has its four points; a disc under even pressure resists
+FLAT = 2.0 / 3.0
 # turning on the spot with 2/3 mu N r, and so do these
 
 
@@ -67,11 +70,15 @@ class Shape(eqx.Module):
         check_vector(self, "at", self.at, (3, 2))
         if self.rotation is not None:
             check_vector(
-                self, "rotation", np.atleast_1d(self.rotation) if is_known(self.rotation) else self.rotation, (4, 1)
+                self,
+                "rotation",
+                np.atleast_1d(self.rotation) if is_known(self.rotation) else self.rotation,
+                (4, 1),
             )
 
     def __str__(self) -> str:
-        fields = ", ".join(f"{getattr(self, field):g}" if is_known(getattr(self, field)) and isinstance(getattr(self, field),
+        fields = ", ".join(f"{getattr(self, field):g}" if is_known(getattr(self,
+                           field)) and isinstance(getattr(self, field),
                            float) else str(getattr(self, field)) for field in self.lengths)  # fmt: skip
         return f"{type(self).__name__}({fields})"
 
@@ -158,7 +165,10 @@ class Along(Shape):
 
 
 class Capsule(Along):
-    """A cylinder with round ends; ``length`` is that between the centres of the ends. In a planar scene it lies along x."""
+    """A cylinder with round ends; ``length`` is that between the centres of the ends.
+
+    In a planar scene it lies along x.
+    """
 
     radius: Any = eqx.field(converter=number)
     length: Any = eqx.field(converter=number)
@@ -191,7 +201,9 @@ def _inner(direction: Any, radius: Any, half: Any) -> list[Slot]:
 
 
 class Cylinder(Along):
-    """With flat ends. Rolls on its rims, stands on four points of a face, 2/3 of the radius from its middle."""
+    """With flat ends. Rolls on its rims, stands on four points of a face,
+    2/3 of the radius from its middle.
+    """
 
     radius: Any = eqx.field(converter=number)
     length: Any = eqx.field(converter=number)
@@ -210,7 +222,10 @@ class Cylinder(Along):
 
 
 class Disc(Along):
-    """A flat disc, of mass per area. Rolls on its rim, lies on four points, 2/3 of the radius from its middle."""
+    """A flat disc, of mass per area.
+
+    Rolls on its rim, lies on four points, 2/3 of the radius from its middle.
+    """
 
     radius: Any = eqx.field(converter=number)
     lengths: ClassVar = ("radius",)
@@ -241,7 +256,8 @@ class Ellipsoid(Shape):
 
 
 class Hole(Along):
-    """A round hole for a pin to be in; with a ``length`` (between the centres of its ends, along ``axis``) a slot.
+    """A round hole for a pin to be in; with a ``length`` (between the centres of its ends,
+    along ``axis``) a slot.
 
     In space a room: a hollow ball or capsule. It weighs nothing, and what is in it is a `Ball` or a `Disc`.
     """
@@ -252,7 +268,9 @@ class Hole(Along):
 
     def check(self) -> None:
         super().check()
-        if is_known(self.length) and not (np.ndim(self.length) == 0 and math.isfinite(self.length) and self.length >= 0.0):
+        if is_known(self.length) and not (
+            np.ndim(self.length) == 0 and math.isfinite(self.length) and self.length >= 0.0
+        ):
             raise ValueError(f"{self}: length must not be negative, got {self.length}")
 
 
@@ -265,7 +283,10 @@ class Surface(Shape):
 
 
 class Plane(Shape):
-    """A half space below a plane through ``at``, with ``normal`` outwards. ``speed``: of a belt on it, in m/s."""
+    """A half space below a plane through ``at``, with ``normal`` outwards.
+
+    ``speed``: of a belt on it, in m/s.
+    """
 
     normal: Any = eqx.field(default=(0.0, 0.0, 1.0), converter=numbers)
     speed: Any = eqx.field(default=0.0, converter=number, kw_only=True)  # along its first tangent
@@ -290,7 +311,8 @@ class Plane(Shape):
         if not planar:
             return towards(n)
         return xp.stack(
-            [xp.stack([n[1], -n[0], 0.0 * n[0]]), xp.stack([0.0 * n[0], 0.0 * n[0], 0.0 * n[0] - 1.0]), n], axis=1
+            [xp.stack([n[1], -n[0], 0.0 * n[0]]), xp.stack([0.0 * n[0], 0.0 * n[0], 0.0 * n[0] - 1.0]), n],
+            axis=1,
         )
 
 
@@ -306,7 +328,9 @@ class Hull(Shape):
         super().check()
         points = self.points
         if not is_known(points):
-            raise ValueError(f"{self}: points cannot be parameters of a derivative or a batch; corners of a Box can")
+            raise ValueError(
+                f"{self}: points cannot be parameters of a derivative or a batch; corners of a Box can"
+            )
         if not isinstance(points, np.ndarray) or points.ndim != 2 or points.shape[1] not in (2, 3):
             raise ValueError(f"{self}: points must be (n, 3), or (n, 2) in the plane, got {np.shape(points)}")
         if not np.all(np.isfinite(points)):
@@ -342,7 +366,8 @@ class Faces(NamedTuple):
     """A convex hull."""
 
     vertices: np.ndarray  # (n, dim)
-    simplices: np.ndarray  # (m, dim): edges in the plane, triangles in space, seen from outside counterclockwise
+    # (m, dim): edges in the plane, triangles in space, seen from outside counterclockwise
+    simplices: np.ndarray
     groups: tuple[tuple[int, ...], ...]  # vertices that share a slot
 
     def solid(self) -> Solid:
@@ -354,7 +379,9 @@ class Faces(NamedTuple):
         volume = volumes.sum()
         sums = corners.sum(axis=1)
         centre = volumes @ sums / ((dim + 1) * volume)
-        second = np.einsum("m,mik,mil->kl", volumes, corners, corners) + np.einsum("m,mk,ml->kl", volumes, sums, sums)
+        second = np.einsum("m,mik,mil->kl", volumes, corners, corners) + np.einsum(
+            "m,mk,ml->kl", volumes, sums, sums
+        )
         second = second / ((dim + 1) * (dim + 2)) - volume * np.outer(centre, centre)
         return Solid(volume, centre, np.trace(second) * np.eye(3) - second)
 
@@ -396,7 +423,9 @@ def _sectors(corners: np.ndarray, normal: np.ndarray) -> np.ndarray:
 
 
 def coloured(conflicts: list[set[int]]) -> tuple[tuple[int, ...], ...]:
-    """Groups without a conflict inside, few of them: the most entangled first, each into the first group that takes it."""
+    """Groups without a conflict inside, few of them: the most entangled first,
+    each into the first group that takes it.
+    """
     groups: list[list[int]] = []
     for i in sorted(range(len(conflicts)), key=lambda i: -len(conflicts[i])):
         free = next((group for group in groups if not conflicts[i].intersection(group)), None)
@@ -420,7 +449,9 @@ def rotation_of(rotation: Any, planar: bool) -> Any:
         angle = rotation.reshape(())
         xp = library(angle)
         c, s, one = xp.cos(angle), xp.sin(angle), xp.ones(())
-        return xp.stack([xp.stack([c, -s, 0.0 * c]), xp.stack([s, c, 0.0 * c]), xp.stack([0.0 * c, 0.0 * c, one])])
+        return xp.stack(
+            [xp.stack([c, -s, 0.0 * c]), xp.stack([s, c, 0.0 * c]), xp.stack([0.0 * c, 0.0 * c, one])]
+        )
     return matrix(rotation)
 
 
@@ -434,5 +465,7 @@ def combined(solids: list[tuple[Any, Solid, Any, Any]]) -> tuple[Any, Any, Any]:
     inertia = xp.zeros((3, 3))
     for k, (density, s, _, A) in enumerate(solids):
         r = centres[k] - centre
-        inertia = inertia + density * (A @ s.inertia @ A.T) + masses[k] * ((r @ r) * np.eye(3) - r[:, None] * r)
+        inertia = (
+            inertia + density * (A @ s.inertia @ A.T) + masses[k] * ((r @ r) * np.eye(3) - r[:, None] * r)
+        )
     return mass, centre, inertia

@@ -1,22 +1,24 @@
-"""Convex polyhedra on each other, and polygons in the plane: slots on the corners of what they have in common.
+"""Convex polyhedra on each other, and polygons in the plane:
+slots on the corners of what they have in common.
 
-Of all directions that can separate two polyhedra (normals of the faces of either, products of their edges) the one in
-which they are farthest apart is the normal n of the pair, from the second one (P) to the first (Q). Seen along n, the faces
-of P and Q that look at each other most are two polygons, and their intersection has corners: corners of Q inside of P's
-face, corners of P inside of Q's, and crossings of sides. Going around n, each side of either begins at most at one of these.
-So a corner of the shape has a slot that it keeps for ever: it holds the corner, or the crossing where the side that begins
-there enters the other polygon. A box has four slots, shared by opposite corners, a pair of boxes has eight.
+Of all directions that can separate two polyhedra (normals of the faces of either, products of their edges)
+the one in which they are farthest apart is the normal n of the pair, from the second one (P) to the first
+(Q). Seen along n, the faces of P and Q that look at each other most are two polygons, and their intersection
+has corners: corners of Q inside of P's face, corners of P inside of Q's, and crossings of sides. Going around
+n, each side of either begins at most at one of these. So a corner of the shape has a slot that it keeps for
+ever: it holds the corner, or the crossing where the side that begins there enters the other polygon. A box
+has four slots, shared by opposite corners, a pair of boxes has eight.
 
 The gap of a slot is measured along n,
 
-    g = m . (x_Q - x_P)/(m . n),      m: normal of P's face, of Q's face, or e_Q x e_P of the two sides that cross.
+    g = m . (x_Q - x_P)/(m . n),    m: normal of P's face, of Q's face, or e_Q x e_P of sides that cross.
 
-In the direction n nothing is nearer than the nearest features, so the smallest gap is the separation along n: the distance,
-if the nearest features are a corner and a face or two edges, and never more than it where they are corners or edges
-otherwise.
+In the direction n nothing is nearer than the nearest features, so the smallest gap is the separation along n:
+the distance, if the nearest features are a corner and a face or two edges, and never more than it where they
+are corners or edges otherwise.
 
-Polyhedra that would pass through each other within a step meet along the direction in which they touch first: the last one
-in which they are apart, as straight ways tell.
+Polyhedra that would pass through each other within a step meet along the direction in which they touch first:
+the last one in which they are apart, as straight ways tell.
 """
 
 import dataclasses
@@ -33,8 +35,9 @@ from .near import FAR, beyond, dot, first_smallest, length, over, picked, tangen
 from .touch import At
 from .tree import Poses, Velocities, cross
 
-# Of the size of a pair. Directions that separate by nearly as much as the best one count as good: faces come first, so that
-# shapes lie on faces, not on edges; and a corner that is outside of a face by no more than this is inside.
+# Of the size of a pair. Directions that separate by nearly as much as the best one count as good: faces come
+# first, so that shapes lie on faces, not on edges; and a corner that is outside of a face by no more than
+# this is inside.
 NEARLY = 1e-8
 INSIDE = 1e-7
 EMPTY = 0.1  # the gap of a slot whose corner is beside the other shape, which it touches elsewhere
@@ -55,7 +58,8 @@ def _seen(of: Features, A: Array, x: Array) -> Seen:
         return jnp.sum(A.reshape(-1, *(1,) * (local.ndim - 2), 3, 3) * local[..., None, :], axis=-1)
 
     place = x.reshape(-1, 1, 3)
-    corners, polygons = there(jnp.asarray(of.corners)) + place, there(jnp.asarray(of.polygons)) + place[:, None]
+    corners = there(jnp.asarray(of.corners)) + place
+    polygons = there(jnp.asarray(of.polygons)) + place[:, None]
     directions = jnp.asarray(of.edge_direction)[:, list(of.topology.directions)]
     return Seen(corners, there(jnp.asarray(of.normals)), polygons, there(directions))
 
@@ -95,7 +99,9 @@ class Direction(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """Of a step: pairs that would pass through each other, the axis along which they meet, how far Q slides after that."""
+    """Of a step: pairs that would pass through each other,
+    the axis along which they meet, how far Q slides after that.
+    """
 
     through: Array
     axis: Array  # (n, axes) flags
@@ -103,7 +109,9 @@ class Swept(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Of a step in the plane: sides of Q and P that look at each other, and which of their corners are beside the other."""
+    """Of a step in the plane: sides of Q and P that look at each other,
+    and which of their corners are beside the other.
+    """
 
     there: tuple[Array, Array]  # (n, most) flags
     face: tuple[Array, Array]  # (n, faces) flags
@@ -145,13 +153,18 @@ class Solids(eqx.Module):
         nearly, apart = NEARLY * size, direction.separation > NEARLY * size
         if self.swept is not None:  # faces look at each other as they did when they met
             slid = jnp.where(self.swept.through[:, None], self.swept.slid, 0.0)
-            held_Q = held_Q._replace(corners=held_Q.corners - slid[:, None], polygons=held_Q.polygons - slid[:, None, None])
+            held_Q = held_Q._replace(
+                corners=held_Q.corners - slid[:, None], polygons=held_Q.polygons - slid[:, None, None]
+            )
         sides = [(Q, P, face_Q, face_P, self.Q.topology, held_Q, held_P, 1),
                  (P, Q, face_P, face_Q, self.P.topology, held_P, held_Q, -1)]  # fmt: skip
         measured = []
         for k, (own, other, face, other_face, known, held, held_other, sign) in enumerate(sides):
-            # the polygons look at each other: to go around n in the same sense, one goes against its own (``sign``)
-            found = self._sides(held, held_other, face, other_face, sign * direction.n, sign * INSIDE * size, sign)
+            # the polygons look at each other: to go around n in the same sense, one goes against its own
+            # (``sign``)
+            found = self._sides(
+                held, held_other, face, other_face, sign * direction.n, sign * INSIDE * size, sign
+            )
             if self.kept is not None:
                 same = jnp.all(face == self.kept.face[k], axis=1)
                 same &= jnp.all(other_face == self.kept.face[1 - k], axis=1)
@@ -160,7 +173,8 @@ class Solids(eqx.Module):
             of_corners = self._of_corners(own, other, face, sign * n, support)
             of_features = self._of_features(own, other, face, other_face, found, sign * n, sign)
             measured.append((known, face, sign, found, of_corners, of_features))
-        # where the nearest features are no corner in a face and no edges that cross, the nearest corner has its own slot
+        # where the nearest features are no corner in a face and no edges that cross, the nearest corner has
+        # its own slot
         lowest = [jnp.min(jnp.where(found.there, gap, FAR), axis=1) for *_, found, _, (gap, _) in measured]
         bare = apart & (jax.lax.stop_gradient(jnp.minimum(*lowest)) > direction.separation + nearly)
         parts = []
@@ -199,10 +213,12 @@ class Solids(eqx.Module):
         return dataclasses.replace(self, swept=Swept(through, axis, slid), kept=kept)
 
     def _kept(self, start: tuple[Seen, Seen], end: tuple[Seen, Seen], size: Array) -> Kept:
-        """What touches in the plane: corners beside the other's side when the step begins, or where it would end.
+        """What touches in the plane: corners beside the other's side when the step begins,
+        or where it would end.
 
         A corner that slides off the end of a side hands its load over to the corner of that end, which has
-        another slot. If this happened within a step, wherever an iteration finds the corner, their gaps would jump.
+        another slot. If this happened within a step, wherever an iteration finds the corner, their gaps would
+        jump.
         """
         n = self._direction(*start, NEARLY * size).n
         face = self._face(start[0], -n, size), self._face(start[1], n, size)
@@ -239,12 +255,16 @@ class Solids(eqx.Module):
         return [axes[:, :p], axes[:, p : p + q], *([] if self.planar else [axes[:, p + q :]])]
 
     def _best(self, scores: Array, nearly: Array) -> Array:
-        """Flags of the axis with the largest score; of kinds that are nearly as good the first one is taken."""
+        """Flags of the axis with the largest score;
+        of kinds that are nearly as good the first one is taken.
+        """
         kinds = self._kinds(scores)
         bests = jnp.stack([jnp.max(kind, axis=1) for kind in kinds], axis=1)
         good = bests >= jnp.max(bests, axis=1, keepdims=True) - nearly[:, None]
         first = good & (jnp.cumsum(good, axis=1) == 1)
-        return jnp.concatenate([first[:, k, None] & first_smallest(-kind) for k, kind in enumerate(kinds)], axis=1)
+        return jnp.concatenate(
+            [first[:, k, None] & first_smallest(-kind) for k, kind in enumerate(kinds)], axis=1
+        )
 
     def _direction(self, Q: Seen, P: Seen, nearly: Array) -> Direction:
         """In which they are farthest apart, or meet in this step; without derivatives."""
@@ -259,7 +279,9 @@ class Solids(eqx.Module):
             return Direction(separation, of_P, of_Q, none, none, jnp.ones(len(n)), n)
         edges = rest[0].reshape(len(n), Q.edges.shape[1], P.edges.shape[1], 2)
         way = jnp.where(jnp.any(edges[..., 1], axis=(1, 2)), -1.0, 1.0)
-        return Direction(separation, of_P, of_Q, jnp.any(edges, axis=(1, 3)), jnp.any(edges, axis=(2, 3)), way, n)
+        return Direction(
+            separation, of_P, of_Q, jnp.any(edges, axis=(1, 3)), jnp.any(edges, axis=(2, 3)), way, n
+        )
 
     def _normal(self, direction: Direction, Q: Seen, P: Seen) -> Array:
         """The same normal as a function of the poses."""
@@ -267,7 +289,10 @@ class Solids(eqx.Module):
         if self.planar:
             return n
         crossed = jnp.any(direction.edge_P, axis=1)[:, None]
-        c = cross(picked(direction.edge_Q, Q.edges), picked(direction.edge_P, P.edges)) * direction.way[:, None]
+        c = (
+            cross(picked(direction.edge_Q, Q.edges), picked(direction.edge_P, P.edges))
+            * direction.way[:, None]
+        )
         c = jnp.where(crossed, c, direction.n)
         return jnp.where(crossed, c / jnp.sqrt(dot(c, c))[:, None], n)
 
@@ -279,10 +304,14 @@ class Solids(eqx.Module):
         return first_smallest(-(reach + 0.5 * dot(seen.normals, n[:, None])))
 
     # -- the corners of the intersection
-    def _sides(self, own: Seen, other: Seen, face: Array, other_face: Array, n: Array, margin: Array, step: int) -> Sides:
+    def _sides(
+        self, own: Seen, other: Seen, face: Array, other_face: Array, n: Array, margin: Array, step: int
+    ) -> Sides:
         """Sides of one polygon, cut by those of the other, seen along n, which points away from the other."""
         mine, theirs = _polygon(face, own), _polygon(other_face, other)
-        away = beyond(mine, theirs, jnp.broadcast_to(n, mine[:, 0].shape), self.planar) - margin[:, None, None]
+        away = (
+            beyond(mine, theirs, jnp.broadcast_to(n, mine[:, 0].shape), self.planar) - margin[:, None, None]
+        )
         if self.planar:
             inside = jnp.max(away, axis=2) <= 0.0
             return Sides(inside, jnp.zeros_like(inside), jnp.zeros(away.shape, dtype=bool))
@@ -296,8 +325,12 @@ class Solids(eqx.Module):
         crossing = ~inside & ~never & (start < end)
         return Sides(inside | crossing, crossing, first_smallest(-jnp.where(enters, share, -1.0)))
 
-    def _of_corners(self, own: Seen, other: Seen, face: Array, n: Array, support: Array) -> tuple[Array, Array]:
-        """Distances along n of the corners of a polygon from the nearest corner of the other shape, and these corners."""
+    def _of_corners(
+        self, own: Seen, other: Seen, face: Array, n: Array, support: Array
+    ) -> tuple[Array, Array]:
+        """Distances along n of the corners of a polygon from the nearest corner of the other shape,
+        and these corners.
+        """
         mine = _polygon(face, own)
         return dot(n[:, None], mine - picked(support, other.corners)[:, None]), mine
 
@@ -323,12 +356,15 @@ class Solids(eqx.Module):
 def _slotted(
     known: Topology, face: Array, there: Array, apart: Array, size: Array, gap: Array, point: Array, step: int
 ) -> tuple[Array, Array]:
-    """From the corners of a face to slots; what stands for nothing is open, and far where the shapes touch."""
+    """From the corners of a face to slots; what stands for nothing is open,
+    and far where the shapes touch.
+    """
     most = gap.shape[1]
     table = np.full((len(known.faces), most), -1)
     for k, corners in enumerate(known.faces):
         table[k, : len(corners)] = [known.slots[i] for i in corners]
-        if step < 0 and len(corners) < most:  # of a corner that is repeated, the one next to the next corner counts
+        # of a corner that is repeated, the one next to the next corner counts
+        if step < 0 and len(corners) < most:
             table[k, len(corners) - 1], table[k, -1] = -1, known.slots[corners[-1]]
     slot = jnp.sum(jnp.where(face[..., None], table, 0), axis=1)
     own = slot[:, None] == np.arange(known.slot_count)[:, None]  # (n, slots, most)

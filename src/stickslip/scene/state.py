@@ -126,7 +126,9 @@ class BodyState:
         frames = self._moved.system.frames
         p = jnp.asarray(point, dtype=float)
         p = jnp.concatenate([p, jnp.zeros(3 - p.shape[0])])
-        x = at.x[self._link] + at.A[self._link] @ (jnp.asarray(frames.x)[self._i] + jnp.asarray(frames.A)[self._i] @ p)
+        x = at.x[self._link] + at.A[self._link] @ (
+            jnp.asarray(frames.x)[self._i] + jnp.asarray(frames.A)[self._i] @ p
+        )
         return x[:2] if self._moved.system.planar else x
 
 
@@ -147,7 +149,8 @@ class JointState:
     def _single(self, what: str, kinds: tuple[str, ...]) -> None:
         if self._entry.kind not in kinds:
             raise AttributeError(
-                f"{self._entry.name!r} is a {self._entry.kind} and has no {what}: its numbers are .coordinates and .rates"
+                f"{self._entry.name!r} is a {self._entry.kind} and has no {what}: its numbers are "
+                ".coordinates and .rates"
             )
 
     @property
@@ -200,7 +203,9 @@ def joint_entry(system: Any, name: Any) -> JointEntry:
     for entry in system.joints:
         if entry.name == name:
             return entry
-    raise KeyError(str(nearest("body or joint", str(name), [*system.frames.names, *(j.name for j in system.joints)])))
+    raise KeyError(
+        str(nearest("body or joint", str(name), [*system.frames.names, *(j.name for j in system.joints)]))
+    )
 
 
 def contact_numbers(system: Any, names: tuple[Any, ...]) -> list[int]:
@@ -217,5 +222,7 @@ def contact_numbers(system: Any, names: tuple[Any, ...]) -> list[int]:
                 break
     if not found:
         known = sorted({f"{a!r}, {b!r}" for a, b, *_ in system.pairs if b})
-        raise KeyError(f"no contact between {' and '.join(map(repr, names))}; there are {'; '.join(known) or 'none'}")
+        raise KeyError(
+            f"no contact between {' and '.join(map(repr, names))}; there are {'; '.join(known) or 'none'}"
+        )
     return found

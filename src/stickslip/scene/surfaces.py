@@ -1,15 +1,16 @@
 """Balls on closed surfaces of triangles, convex or not.
 
-Where the distance from the centre of a ball has a minimum on the surface, the ball may touch: on the inside of a face, on an
-edge or on a corner (a *spot*). A face has one where the centre lies above its inside, an edge or a corner where no direction
-on the surface leads nearer; so seams between faces of one plane are nothing, and a ball in a valley touches both its sides.
-From outside all minima on that side of the surface count, from inside the nearest. The gap is that of `near`,
+Where the distance from the centre of a ball has a minimum on the surface, the ball may touch: on the inside
+of a face, on an edge or on a corner (a *spot*). A face has one where the centre lies above its inside, an
+edge or a corner where no direction on the surface leads nearer; so seams between faces of one plane are
+nothing, and a ball in a valley touches both its sides. From outside all minima on that side of the surface
+count, from inside the nearest. The gap is that of `near`,
 
     face    g = n . r - R           edge    g = +-|r - e (e . r)| - R           corner    g = +-|r| - R,
 
-with - inside. A ball has a few slots, which hold the nearest minima, those that it touches in the order of their directions.
-In a step of a fixed size they keep what they hold at its beginning, and so do those for minima of where the ball would be at
-its end; else they are chosen for every pose anew.
+with - inside. A ball has a few slots, which hold the nearest minima, those that it touches in the order of
+their directions. In a step of a fixed size they keep what they hold at its beginning, and so do those for
+minima of where the ball would be at its end; else they are chosen for every pose anew.
 """
 
 import dataclasses
@@ -35,7 +36,9 @@ GENERIC = np.array([0.80, 0.52, 0.30])  # a direction that is none of a drawing
 
 
 class Spots(eqx.Module):
-    """Faces, edges and corners: a point of each, its direction, and walls between which the distance has its minimum."""
+    """Faces, edges and corners: a point of each, its direction,
+    and walls between which the distance has its minimum.
+    """
 
     at: Float[Array, "spots 3"]
     axis: Float[Array, "spots 3"]  # normal of a face, direction of an edge, zero
@@ -73,7 +76,8 @@ def features_of_surface(shape: Any) -> Spots:
     np.add.at(normal, start, angle[:, None] * normals[owner])
     kept = np.unique(start[folded])
     by_corner, count = np.argsort(start, kind="stable"), np.bincount(start, minlength=width)
-    place = np.arange(len(start)) - np.repeat(np.cumsum(count) - count, count)  # among the sides that begin at a corner
+    # among the sides that begin at a corner
+    place = np.arange(len(start)) - np.repeat(np.cumsum(count) - count, count)
     walls = np.zeros((width, count[kept].max(initial=1), 3))
     needed = np.isin(start[by_corner], kept)
     walls[start[by_corner][needed], place[needed]] = along.reshape(-1, 3)[by_corner][needed]
@@ -132,7 +136,10 @@ class OnSurface(eqx.Module):
         gap = jnp.where(held.there, height - jnp.asarray(self.radius)[:, None], away)
         normal = jnp.where(held.there[..., None], normal, np.array([0.0, 0.0, 1.0]))
         normal = turned(jnp.repeat(A, self.slots, axis=0), normal.reshape(-1, 3))
-        point = jnp.repeat(centre, self.slots, axis=0) - jnp.repeat(jnp.asarray(self.radius), self.slots)[:, None] * normal
+        point = (
+            jnp.repeat(centre, self.slots, axis=0)
+            - jnp.repeat(jnp.asarray(self.radius), self.slots)[:, None] * normal
+        )
         return At(gap.reshape(-1), point, tangents(normal, False))
 
     def during(self, at: Poses, now: Velocities, dt: Any) -> "OnSurface":
@@ -184,7 +191,9 @@ class OnSurface(eqx.Module):
         score, spot = _smallest(score)
         along, flat = jnp.take_along_axis(along, spot, axis=1), jnp.asarray(on.flat)[spot]
         foot = jnp.where(
-            flat[..., None], x[:, None] - axis[spot] * along[..., None], at[spot] + axis[spot] * along[..., None]
+            flat[..., None],
+            x[:, None] - axis[spot] * along[..., None],
+            at[spot] + axis[spot] * along[..., None],
         )
         same = length(foot[:, :, None] - foot[:, None]) < SAME * on.size
         earlier = np.tril(np.ones((spot.shape[1],) * 2, dtype=bool), -1)
@@ -219,10 +228,14 @@ class OnSurface(eqx.Module):
 
 
 def _smallest(score: Array) -> tuple[Array, Array]:
-    """The smallest of each row and their places, in order: they are in the groups whose own smallest are the smallest."""
+    """The smallest of each row and their places, in order:
+    they are in the groups whose own smallest are the smallest.
+    """
     n, many = score.shape
     groups = -(-many // GROUP)
-    grouped = jnp.pad(score, ((0, 0), (0, groups * GROUP - many)), constant_values=jnp.inf).reshape(n, groups, GROUP)
+    grouped = jnp.pad(score, ((0, 0), (0, groups * GROUP - many)), constant_values=jnp.inf).reshape(
+        n, groups, GROUP
+    )
     _, chosen = jax.lax.top_k(-jnp.min(grouped, axis=2), min(LOOKED_AT, groups))
     place = (chosen[:, :, None] * GROUP + np.arange(GROUP)).reshape(n, -1)
     found = jnp.take_along_axis(grouped, chosen[:, :, None], axis=1).reshape(n, -1)

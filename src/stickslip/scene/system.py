@@ -39,7 +39,8 @@ class SceneSystem(System):
     order: tuple[int, ...] = eqx.field(static=True)  # by contact: its number among slots, then limits
     friction_rows: tuple[int, ...] = eqx.field(static=True)  # of the columns of all slots
     rubbing: tuple[int, ...] = eqx.field(static=True)  # entries of u with dry friction
-    pairs: tuple[tuple[str, ...], ...] = eqx.field(static=True)  # by contact: bodies and shapes, or a joint and ""
+    # by contact: bodies and shapes, or a joint and ""
+    pairs: tuple[tuple[str, ...], ...] = eqx.field(static=True)
     coordinates: tuple[str, ...] = eqx.field(static=True)
     velocities: tuple[str, ...] = eqx.field(static=True)
     contacts: tuple[str, ...] = eqx.field(static=True)
@@ -50,7 +51,8 @@ class SceneSystem(System):
         elements = tuple(FrictionElement(self.joint_friction[i]) for i in range(len(self.rubbing)))
         return tuple(self.rules[i] for i in self.rule_of) + elements
 
-    # -- mechanics --------------------------------------------------------------------------------------------------
+    # -- mechanics
+    # --------------------------------------------------------------------------------------------------
     def M(self, t, q):
         M = self.tree.M(t, q)
         return M + jnp.diag(self.passive.armature) if self.passive.armatures else M
@@ -135,10 +137,14 @@ class SceneSystem(System):
     def places(self, at: Poses) -> At:
         """Of all slots: those on planes, then those between other shapes."""
         parts = [part.at(at) for part in self._touching]
-        return parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+        return (
+            parts[0] if len(parts) == 1 else At(*(jnp.concatenate(part) for part in zip(*parts, strict=True)))
+        )
 
     def _during(self, t, q, u, dt) -> "SceneSystem":
-        """What a step that begins with this state holds fixed: features of what fast bodies would pass through."""
+        """What a step that begins with this state holds fixed:
+        features of what fast bodies would pass through.
+        """
         if self.meeting is None or not self.meeting.sweeps:
             return self
         at = self.tree.poses(t, q)
@@ -177,7 +183,8 @@ class SceneSystem(System):
         x = moved.poses.x[links] + turned(A, jnp.asarray(frames.x))
         return x, quaternion(times(A, jnp.asarray(frames.A))), moved.velocities.at(links, x)
 
-    # -- by name ------------------------------------------------------------------------------------------------------
+    # -- by name
+    # ------------------------------------------------------------------------------------------------------
     def state(self, t, q, u) -> "State":
         """Everything by name, at an instant."""
         return State(Moved(self, t, q, u))

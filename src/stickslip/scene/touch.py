@@ -11,9 +11,11 @@ from jaxtyping import Array, Float
 from ..frames import COLUMNS, SLIDE_1
 from .tree import Poses, Velocities, back, times, turned
 
-TIE = 1e-12  # of the size of a shape: points that are so close to the lowest count as the lowest, the first of them is taken
-# Of the radius: by how much the rim of a disc is lifted that lies flat, and up to which tilt. Then its four inner points
-# carry it, and nobody has to share a load between points that mean the same.
+# of the size of a shape: points that are so close to the lowest count as the lowest, the first of them is
+# taken
+TIE = 1e-12
+# Of the radius: by how much the rim of a disc is lifted that lies flat, and up to which tilt. Then its four
+# inner points carry it, and nobody has to share a load between points that mean the same.
 LIFT, FADE = 1e-6, 1e-7
 
 
@@ -26,7 +28,9 @@ class At(NamedTuple):
 
 
 class Touch(eqx.Module):
-    """Slots: first those with points (and a ball about each), then ellipsoids; in the links that carry them."""
+    """Slots: first those with points (and a ball about each), then ellipsoids;
+    in the links that carry them.
+    """
 
     points: Float[Array, "n k 3"]
     radius: Float[Array, " n"]
@@ -62,7 +66,9 @@ class Touch(eqx.Module):
             parts.append(self._of_points(at.A[links[:n]], at.x[links[:n]], x[:n], normal[:n]))
         if n < len(links):
             parts.append(self._of_ellipsoids(at.A[links[n:]], at.x[links[n:]], x[n:], normal[n:]))
-        gap, point = (jnp.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True))
+        gap, point = (
+            jnp.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True)
+        )
         return At(gap, point, frame)
 
     def _of_points(self, A: Array, origin: Array, plane: Array, normal: Array) -> tuple[Array, Array]:
@@ -85,7 +91,11 @@ class Touch(eqx.Module):
         down = turned(A, turned(self.turn, self.semi**2 * seen / jnp.where(flat, 1.0, s)[:, None]))
         x = origin + turned(A, self.centre)
         r = jnp.max(self.semi, axis=1)
-        lift = jnp.where(np.array(self.rims), LIFT * r * jnp.exp(-s / (FADE * r)), 0.0) if any(self.rims) else 0.0
+        lift = (
+            jnp.where(np.array(self.rims), LIFT * r * jnp.exp(-s / (FADE * r)), 0.0)
+            if any(self.rims)
+            else 0.0
+        )
         return jnp.sum(normal * (x - plane), axis=1) - s + lift, x - down
 
     def motion(self, here: At, now: Velocities) -> Float[Array, "slots columns"]:

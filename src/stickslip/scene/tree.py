@@ -1,20 +1,21 @@
 """Kinematics and inertia of all links at once, in minimal coordinates.
 
-A *link* is a frame that moves by one joint; a body with several joints has a link for each, of which the last carries it.
-Link 0 is the world. With T_i the placement of a link in its parent, poses come from pointer doubling,
+A *link* is a frame that moves by one joint; a body with several joints has a link for each, of which the last
+carries it. Link 0 is the world. With T_i the placement of a link in its parent, poses come from pointer
+doubling,
 
     A_i <- A_a(i) A_i,   x_i <- x_a(i) + A_a(i) x_i,   a <- a o a                  (log2 of the depth times),
 
-array operations over all links, whose number does not show in the size of the compiled program. Velocities are twists
-(omega, v), v that of the point of a link that is at the root of its tree: there cancellation is small, wherever the tree is.
-Each degree of freedom j has a twist S_j, and moves the links of a mask:
+array operations over all links, whose number does not show in the size of the compiled program. Velocities
+are twists (omega, v), v that of the point of a link that is at the root of its tree: there cancellation is
+small, wherever the tree is. Each degree of freedom j has a twist S_j, and moves the links of a mask:
 
     V_i = sum_j mask_ij S_j u_j,      S_dot_j = V_l(j) x S_j,
     M_jk = S_j . I_c(k) S_k           I_c(k): inertia of all that k moves, and j moves k's link,
     h_j  = - S_j . sum_i mask_ij (I_i (sum_k mask_ik S_dot_k u_k - g) + V_i x* I_i V_i).
 
-Coordinates are those of MuJoCo: a free link has (x, p) with a unit quaternion p, scalar first, and velocities (x_dot in the
-world, omega in the link); a ball joint has p and omega; a hinge its angle, a slider its way.
+Coordinates are those of MuJoCo: a free link has (x, p) with a unit quaternion p, scalar first, and velocities
+(x_dot in the world, omega in the link); a ball joint has p and omega; a hinge its angle, a slider its way.
 """
 
 import functools
@@ -107,7 +108,8 @@ def _tables(topology: Topology) -> Tables:
     own = [[i for i in line if i not in prescribed] for line in lineage]
     base = [next((i for i in line if i in prescribed), 0) for line in lineage]
     return Tables(
-        int(q_at[-1]), nu, tuple(doubling), np.where(turning, angle, 0), turning, np.where(sliding, q_at[:-1], 0), sliding,
+        int(q_at[-1]), nu, tuple(doubling), np.where(turning, angle, 0), turning,
+        np.where(sliding, q_at[:-1], 0), sliding,
         np.array(quaternions, dtype=int).reshape(-1, 4), np.array(with_quaternion, dtype=int),
         np.array(places, dtype=int).reshape(-1, 3), np.array(with_place, dtype=int), link,
         np.array([dof[1] for dof in dofs], dtype=bool), np.array([dof[2] for dof in dofs], dtype=bool),
@@ -167,7 +169,9 @@ class Poses(NamedTuple):
 
 
 class Twists(NamedTuple):
-    """How they can move: (omega, v at the root of the tree) of each degree of freedom, and how the world moves them."""
+    """How they can move: (omega, v at the root of the tree) of each degree of freedom,
+    and how the world moves them.
+    """
 
     omega: Float[Array, "nu 3"]
     v: Float[Array, "nu 3"]
@@ -205,7 +209,8 @@ class Tree(eqx.Module):
     def tables(self) -> Tables:
         return self.topology.tables
 
-    # -- where things are ------------------------------------------------------------------------------------------
+    # -- where things are
+    # ------------------------------------------------------------------------------------------
     def poses(self, t, q: Array) -> Poses:
         A, x = self._local(t, q)
         for ancestor in self.tables.doubling:
@@ -223,7 +228,11 @@ class Tree(eqx.Module):
         p = jnp.concatenate([jnp.cos(half)[:, None], jnp.sin(half)[:, None] * self.axis], axis=1)
         p = _put(p, k.quaternion_links, q[k.quaternions])
         A = rotation_matrix(p)
-        x = self.anchor - turned(A, self.anchor) + jnp.where(k.sliding, q[k.slides] - self.zero, 0.0)[:, None] * self.axis
+        x = (
+            self.anchor
+            - turned(A, self.anchor)
+            + jnp.where(k.sliding, q[k.slides] - self.zero, 0.0)[:, None] * self.axis
+        )
         x = _put(x, k.place_links, jnp.where(k.places < 0, 0.0, q[k.places]))
         A, x = times(self.turn, A), self.offset + turned(self.turn, x)
         moved = [i for i, kind in enumerate(self.topology.kind) if kind == MOVED]
@@ -237,7 +246,8 @@ class Tree(eqx.Module):
         links = np.array(self.topology.carries, dtype=int)
         return at.x[links] + turned(at.A[links], self.centre)
 
-    # -- how they move -------------------------------------------------------------------------------------------------
+    # -- how they move
+    # -------------------------------------------------------------------------------------------------
     def twists(self, t, at: Poses) -> Twists:
         k = self.tables
         axis = jnp.where(k.of_joint[:, None], self.axis[k.link], k.unit)
@@ -309,7 +319,8 @@ class Tree(eqx.Module):
         p = q[k.quaternions]
         return _put(q, k.quaternions.ravel(), (p / jnp.sqrt(jnp.sum(p * p, axis=1))[:, None]).ravel())
 
-    # -- what it takes to move them ------------------------------------------------------------------------------------
+    # -- what it takes to move them
+    # ------------------------------------------------------------------------------------
     def M(self, t, q: Array) -> Float[Array, "nu nu"]:
         if self.constant_M is not None:
             return self.constant_M
@@ -334,7 +345,9 @@ class Tree(eqx.Module):
         steiner = jnp.sum(arm * arm, axis=-1)[:, None, None] * np.eye(3) - arm[:, :, None] * arm[:, None, :]
         return self.mass, self.mass[:, None] * arm, own + self.mass[:, None, None] * steiner
 
-    def inertial_forces(self, t, q: Array, u: Array, at: Poses, by: Twists, now: Velocities) -> Float[Array, " nu"]:
+    def inertial_forces(
+        self, t, q: Array, u: Array, at: Poses, by: Twists, now: Velocities
+    ) -> Float[Array, " nu"]:
         """Weight, and what the motion itself does, as it stands in h."""
         k, links = self.tables, np.array(self.topology.carries, dtype=int)
         omega, v = now.omega[k.link], now.v[k.link]
@@ -353,10 +366,14 @@ class Tree(eqx.Module):
         return -self.along(by, k.moves[links].T @ jnp.concatenate([torque, force], axis=1))
 
     def along(self, by: Twists, wrenches: Float[Array, "nu 6"]) -> Float[Array, " nu"]:
-        """Generalized forces of wrenches (torque about the root, force) on all that each degree of freedom moves."""
+        """Generalized forces of wrenches (torque about the root,
+        force) on all that each degree of freedom moves.
+        """
         return jnp.sum(by.omega * wrenches[:, :3] + by.v * wrenches[:, 3:], axis=1)
 
-    def of_forces(self, by: Twists, links: np.ndarray, points: Array, forces: Array, torques: Any = 0.0) -> Array:
+    def of_forces(
+        self, by: Twists, links: np.ndarray, points: Array, forces: Array, torques: Any = 0.0
+    ) -> Array:
         """Generalized forces of forces at points (in the world) of links, and of torques."""
         about = cross(points - by.root[links], forces) + torques
         return self.along(by, self.tables.moves[links].T @ jnp.concatenate([about, forces], axis=1))
@@ -377,7 +394,9 @@ def momentum(mass: Array, first: Array, second: Array, omega: Array, v: Array) -
 
 
 def pose_of(f: Any, t) -> tuple[Array, Array]:
-    """Rotation matrix and position of a prescribed link: f(t) is a position, or a position and a quaternion."""
+    """Rotation matrix and position of a prescribed link: f(t) is a position,
+    or a position and a quaternion.
+    """
     out = f(t)
     x, p = out if isinstance(out, tuple) else (out, jnp.array([1.0, 0.0, 0.0, 0.0]))
     x, p = jnp.asarray(x, dtype=float), jnp.asarray(p, dtype=float)

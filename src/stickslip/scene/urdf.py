@@ -21,7 +21,11 @@ def as_mujoco_reads_it(root: ElementTree.Element, path: Path, said: list[str]) -
     for link in root.iter("link"):
         for visual in link.findall("visual"):
             link.remove(visual)
-    said += [f"<{tag}> of URDF: left out" for tag in ("transmission", "gazebo", "sensor") if root.find(tag) is not None]
+    said += [
+        f"<{tag}> of URDF: left out"
+        for tag in ("transmission", "gazebo", "sensor")
+        if root.find(tag) is not None
+    ]
     for mesh in root.iter("mesh"):
         mesh.set("filename", str(_found(mesh.get("filename", ""), path)))
     extension = root.find("mujoco")
@@ -52,7 +56,9 @@ def _check_urdf(root: ElementTree.Element, path: Path) -> None:
             element = joint.find(end)
             ends[end] = "" if element is None else element.get("link", "")
             if ends[end] not in links:
-                raise SceneError(f"{path.name}: joint {name!r}: its {end} {ends[end]!r} is no link of this file")
+                raise SceneError(
+                    f"{path.name}: joint {name!r}: its {end} {ends[end]!r} is no link of this file"
+                )
         if ends["child"] in parents:
             raise SceneError(f"{path.name}: link {ends['child']!r} has two parents: loops are not for URDF")
         parents[ends["child"]] = ends["parent"]
@@ -66,7 +72,9 @@ def _check_urdf(root: ElementTree.Element, path: Path) -> None:
     for link in root.findall("link"):
         mass = link.find("inertial/mass")
         if mass is not None and not float(mass.get("value", "nan")) >= 0.0:
-            raise SceneError(f"{path.name}: link {link.get('name')!r}: mass must not be negative, got {mass.get('value')}")
+            raise SceneError(
+                f"{path.name}: link {link.get('name')!r}: mass must not be negative, got {mass.get('value')}"
+            )
 
 
 def _found(name: str, path: Path) -> Path:

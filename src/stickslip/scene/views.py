@@ -20,7 +20,9 @@ def named(sol: Any, name: Any) -> Any:
     if isinstance(system, RecordedSystem) and "body_position" in system.rows:
         return _recorded(sol, name)
     if not isinstance(system, SceneSystem):
-        raise KeyError(f"{name!r}: names are those of a scene; {type(system).__name__} is written down without")
+        raise KeyError(
+            f"{name!r}: names are those of a scene; {type(system).__name__} is written down without"
+        )
     if isinstance(name, tuple):
         return ContactView(sol, name)
     if name in system.frames.names:
@@ -93,20 +95,23 @@ class _View:
 
 
 class BodyView(_View):
-    """Of a body: ``position`` and ``velocity`` of its frame in the world, ``rotation`` (quaternion, scalar first; an angle
-    in the plane) or ``matrix``, ``spin`` in its own frame, ``energy``. What its joint has, it has too."""
+    """Of a body: ``position`` and ``velocity`` of its frame in the world, ``rotation`` (quaternion, scalar
+    first; an angle in the plane) or ``matrix``, ``spin`` in its own frame, ``energy``. What its joint has, it
+    has too."""
 
     properties = ("position", "rotation", "matrix", "velocity", "spin", "energy")
 
     def __getattr__(self, what: str) -> Any:
-        if what in ("angle", "rate", "coordinates", "rates") and any(j.name == self._name for j in self._sol.system.joints):
+        if what in ("angle", "rate", "coordinates", "rates") and any(
+            j.name == self._name for j in self._sol.system.joints
+        ):
             return getattr(JointView(self._sol, self._name), what)
         return super().__getattr__(what)
 
 
 class JointView(_View):
-    """Of a joint: ``angle`` of a hinge, ``position`` of a slider, ``rotation`` of a ball joint, their ``rate``; of all
-    ``coordinates`` and ``rates``."""
+    """Of a joint: ``angle`` of a hinge, ``position`` of a slider, ``rotation`` of a ball joint, their
+    ``rate``; of all ``coordinates`` and ``rates``."""
 
     def __init__(self, sol: Any, name: Any):
         super().__init__(sol, name)
@@ -130,17 +135,21 @@ class JointView(_View):
         if what == "friction":  # percussions of dry friction
             system = self._sol.system
             first = self._sol.P_F.shape[-1] - len(system.rubbing)
-            own = [first + k for k, j in enumerate(system.rubbing) if self._entry.u[0] <= j < self._entry.u[1]]
+            own = [
+                first + k for k, j in enumerate(system.rubbing) if self._entry.u[0] <= j < self._entry.u[1]
+            ]
             return self._sol.P_F[..., own]
         if what == "limit":  # percussions of the limit
-            own = [i for i, pair in enumerate(self._sol.system.pairs) if pair[0] == self._name and not pair[1]]
+            own = [
+                i for i, pair in enumerate(self._sol.system.pairs) if pair[0] == self._name and not pair[1]
+            ]
             return self._sol.P_N[..., own]
         return super().__getattr__(what)
 
 
 class ContactView(_View):
-    """Of the contacts between two bodies or shapes: percussions ``P_N`` (rows, slots) and ``P_F``, ``gap``, ``force`` (mean
-    over the step, in the world), ``point`` where they act, ``state`` in words."""
+    """Of the contacts between two bodies or shapes: percussions ``P_N`` (rows, slots) and ``P_F``, ``gap``,
+    ``force`` (mean over the step, in the world), ``point`` where they act, ``state`` in words."""
 
     properties = ("gap", "point", "frame")
 
@@ -168,14 +177,18 @@ class ContactView(_View):
     def force(self) -> Any:
         """(rows, 3): on the body, the sum over its slots."""
         sol = self._sol
-        total = percussions_in_world(sol.system, self._numbers, self._rows("frame"), sol.P_N, sol.P_F).sum(axis=-2)
+        total = percussions_in_world(sol.system, self._numbers, self._rows("frame"), sol.P_N, sol.P_F).sum(
+            axis=-2
+        )
         dt = sol.dt[..., None]
         xp = np if isinstance(sol.t, np.ndarray) else jnp
         return total / xp.where(dt > 0.0, dt, xp.inf)
 
 
 def percussions_in_world(system: SceneSystem, contacts: list[int], frame: Any, P_N: Any, P_F: Any) -> Any:
-    """(rows, contacts, 3): P_N along the normals and sliding friction along the tangents, the columns of ``frame``."""
+    """(rows, contacts, 3): P_N along the normals and sliding friction along the tangents,
+    the columns of ``frame``.
+    """
     entries = friction_entries(system)
     xp = np if isinstance(P_N, np.ndarray) else jnp
     out = []
@@ -200,5 +213,7 @@ def friction_entries(system: SceneSystem) -> list[list[int]]:
 
 def sliding_columns(system: SceneSystem, contact: int) -> list[int | None]:
     """Of each entry of P_F of a contact: the tangent it acts along, None where it is a torque."""
-    columns = [c for law in system.rules[system.rule_of[contact]].friction for c in columns_of(law, system.planar)]
+    columns = [
+        c for law in system.rules[system.rule_of[contact]].friction for c in columns_of(law, system.planar)
+    ]
     return [c if c in (SLIDE_1, SLIDE_2) else None for c in columns]

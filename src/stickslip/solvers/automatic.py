@@ -1,4 +1,6 @@
-"""The default: Newton, and where it meets a singular or non-convergent problem, other ways to the same solution."""
+"""The default: Newton, and where it meets a singular or non-convergent problem,
+other ways to the same solution.
+"""
 
 import dataclasses
 from typing import NamedTuple
@@ -18,7 +20,8 @@ from .relaxation import PSOR
 
 PROXIMAL_STEPS = 60
 NEWTONS_WAYS = 4
-SOFTEN, STIFFEN = 0.3, 5.0  # how the strength of the proximal term, 1 at first, changes after success and failure
+# how the strength of the proximal term, 1 at first, changes after success and failure
+SOFTEN, STIFFEN = 0.3, 5.0
 
 
 class _Attempt(NamedTuple):
@@ -34,15 +37,15 @@ class Automatic(Solver):
     """Tries, in this order, and stops at the first success:
 
     1. Newton from the last percussion;
-    2. Newton from contacts that stick in all stages, in all but the first, and so on: in a tangential impact (Painleve)
-       nothing near the last percussion is a solution, but sticking is;
+    2. Newton from contacts that stick in all stages, in all but the first, and so on: in a tangential impact
+       (Painleve) nothing near the last percussion is a solution, but sticking is;
     3. Newton from no percussions;
-    4. proximal steps: Newton with psi + r (mu - mu_k) in place of psi, mu_k the solution before, and r falling. Redundant
-       contacts become independent, the sequence converges to one of their solutions, and where their rows contradict each
-       other in one contact mode it runs, ever faster, into another;
+    4. proximal steps: Newton with psi + r (mu - mu_k) in place of psi, mu_k the solution before, and r
+       falling. Redundant contacts become independent, the sequence converges to one of their solutions, and
+       where their rows contradict each other in one contact mode it runs, ever faster, into another;
     5. the fixed point;
-    6. on velocity level, relaxation law after law (PSOR): slow, but it gets through where projections at once cycle.
-       Without bilateral constraints it takes the place of 5, which solves nothing that it does not.
+    6. on velocity level, relaxation law after law (PSOR): slow, but it gets through where projections at once
+       cycle. Without bilateral constraints it takes the place of 5, which solves nothing that it does not.
     """
 
     newton: SemismoothNewton = eqx.field(default_factory=SemismoothNewton)  # the first way
@@ -86,7 +89,9 @@ class Automatic(Solver):
             )  # fmt: skip
 
         attempt = jax.jit(lambda x, y, guided: self.newton.attempt(problem, x, y, guided))  # traced once
-        guided = Guided(jnp.asarray(0), Anchor.at(problem, y, 0.0), jnp.zeros(problem.motion_rows + y.shape[0]))
+        guided = Guided(
+            jnp.asarray(0), Anchor.at(problem, y, 0.0), jnp.zeros(problem.motion_rows + y.shape[0])
+        )
         unsolved, no_rows = blank(jax.eval_shape(attempt, x, y, guided))
         start = _Attempt(unsolved, jnp.asarray(0), x, y, jnp.ones(()), no_rows + jnp.inf)
         first = jax.lax.while_loop(once_more, newton, start).solve
@@ -99,7 +104,9 @@ class Automatic(Solver):
         return solve
 
     @staticmethod
-    def _otherwise(before: Solve, worthwhile: Array, problem: Problem, x: Array, y: Array, solver: Solver) -> Solve:
+    def _otherwise(
+        before: Solve, worthwhile: Array, problem: Problem, x: Array, y: Array, solver: Solver
+    ) -> Solve:
         """Another solver's answer, where there is none yet."""
 
         # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.
@@ -119,15 +126,21 @@ class Automatic(Solver):
 
 
 def _unless_elsewhere(problem: Problem, solve: Solve, number: Array) -> Solve:
-    """Not solved, if a guess from afar (any but the first) has led to another root of the equations of motion."""
+    """Not solved, if a guess from afar (any but the first) has led to another root of the equations of
+    motion.
+    """
     if problem.plausible(solve.x) is None:
         return solve
-    near = jax.lax.cond(number > 0, lambda: jnp.asarray(problem.plausible(solve.x)), lambda: jnp.asarray(True))
+    near = jax.lax.cond(
+        number > 0, lambda: jnp.asarray(problem.plausible(solve.x)), lambda: jnp.asarray(True)
+    )
     return solve._replace(result=first_failure(solve.result, unless(near, RESULTS.newton_not_converged)))
 
 
 def _pinned(problem: Problem, x: Array) -> Problem:
-    """The same problem, but tied to a loop variable: the compiler must not move its preparation out of the loop."""
+    """The same problem, but tied to a loop variable:
+    the compiler must not move its preparation out of the loop.
+    """
     arrays, rest = eqx.partition(problem, eqx.is_array)
     arrays, _ = jax.lax.optimization_barrier((arrays, x))
     return eqx.combine(arrays, rest)

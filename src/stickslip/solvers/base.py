@@ -15,7 +15,10 @@ from .problem import Problem, Solve
 
 
 class Solver(eqx.Module):
-    """Solves a `Problem` from a guess (x, y). ``iterate`` is what a solver defines; schemes call ``solve``."""
+    """Solves a `Problem` from a guess (x, y).
+
+    ``iterate`` is what a solver defines; schemes call ``solve``.
+    """
 
     @abc.abstractmethod
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve: ...

@@ -75,7 +75,9 @@ class FixedPoint(Solver):
 
         def project(state: _State) -> _State:
             # The first pass only finds the motion for the percussions as they are.
-            mu = problem.inclusions.project(state.psi, problem.mu(state.y), tangent.rho.scaled(state.relaxation))
+            mu = problem.inclusions.project(
+                state.psi, problem.mu(state.y), tangent.rho.scaled(state.relaxation)
+            )
             y = jnp.where(state.k == 0, state.y, problem.y_of(mu))
             x, y, psi, found = self._motion(problem, tangent, state.x, y)
             moved = self._change(problem, psi - state.psi, y - state.y, y) / state.relaxation
@@ -109,11 +111,15 @@ class FixedPoint(Solver):
         inclusions = problem.inclusions
         scales, unilateral = inclusions.scales, np.flatnonzero(inclusions.unilateral)
         own = scales.own
-        s = scaling(at.shape[0], own, scales.cancelling(inclusions.percussions(at)), own, self.atol, self.rtol)
+        s = scaling(
+            at.shape[0], own, scales.cancelling(inclusions.percussions(at)), own, self.atol, self.rtol
+        )
         rows = jnp.concatenate([psi / s, (inclusions.per_percussion() * y / s)[unilateral]])
         return jnp.linalg.norm(rows)
 
-    def _motion(self, problem: Problem, tangent: _Tangent, x: Array, y: Array) -> tuple[Array, Array, Array, Array]:
+    def _motion(
+        self, problem: Problem, tangent: _Tangent, x: Array, y: Array
+    ) -> tuple[Array, Array, Array, Array]:
         """x (and bilateral multipliers) with phi(x, y) = 0, (6.16), until (6.17); and psi there."""
         b = problem.inclusions.layout.bilateral
 

@@ -18,13 +18,15 @@ from .proximal import as_factors, checked_proximal, with_proximal
 
 # Squared, like the error: a Newton method that does not come closer any more, this near to its tolerance,
 # with its active set settled and a regular matrix, has met round-off that `Problem.sizes` did not foresee
-# (terms that cancel inside a system's own functions). Where contacts are redundant it must be near by the number
-# of unknowns: that many percussions add up in a row.
+# (terms that cancel inside a system's own functions). Where contacts are redundant it must be near by the
+# number of unknowns: that many percussions add up in a row.
 NEAR, NO_PROGRESS = 1e8, 0.25
 PREDICTED = 1e-2  # an error that will be below this, if it goes on to fall as it did, need not be looked at
 
 
-def evaluate(problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: Anchor | None = None) -> Point:
+def evaluate(
+    problem: Problem, x: Array, y: Array, attempt: Any = None, anchor: Anchor | None = None
+) -> Point:
     """The residual (6.5) of the problem, with x corrected for y; ``attempt``: see `Inclusions.sticking`."""
     x, phi, aux = problem.correct(x, y)
     psi, mu = problem.psi(x), problem.mu(y)
@@ -42,7 +44,8 @@ def squared_norm(rows: Array) -> Array:
 
 
 def tolerance(problem: Problem, at: Point, first: Array, atol: Any, rtol: Any) -> Array:
-    """The scaling of (6.7), (m + n)(atol + rtol |F_0|), with atol in units of the row and nothing below round-off.
+    """The scaling of (6.7), (m + n)(atol + rtol |F_0|),
+    with atol in units of the row and nothing below round-off.
 
     The units are those of the point that is judged: percussions of a guess may be zero.
     """
@@ -149,23 +152,27 @@ class SemismoothNewton(Solver):
 
     @staticmethod
     def _worth_updating(problem: Problem, end: _State, allowed: Array) -> Array:
-        """Whether the last update is made: where the error needs it, or where the factors at hand give it for nothing.
+        """Whether the last update is made: where the error needs it,
+        or where the factors at hand give it for nothing.
 
-        A solve that ends within its tolerance leaves an error of one sign, which would add up over many steps. Where
-        percussions would change by more than the tolerance explains, contacts are nearly redundant: they stay.
+        A solve that ends within its tolerance leaves an error of one sign, which would add up over many
+        steps. Where percussions would change by more than the tolerance explains, contacts are nearly
+        redundant: they stay.
         """
         small = jnp.all(problem.inclusions.per_percussion() * jnp.abs(end.dy) <= 1e3 * allowed)
         return end.next_is_last | (end.settled & small)
 
     def _iterate(self, problem: Problem, x: Array, y: Array, guided: Guided | None) -> _State:
-        """Algorithm 1. S and X of an inexact problem are held while the active set stays and the error falls well.
+        """Algorithm 1. S and X of an inexact problem are held while the active set stays and the error falls
+        well.
 
-        Where forces are so stiff that their linearisation at the start does not serve, it is taken anew. A guess
-        that is a solution, as it is at rest, costs one evaluation.
+        Where forces are so stiff that their linearisation at the start does not serve, it is taken anew. A
+        guess that is a solution, as it is at rest, costs one evaluation.
         """
         attempt, anchor = (None, None) if guided is None else (guided.attempt, guided.anchor)
         forced = jnp.asarray(False) if attempt is None else attempt > 0  # whose first residual proves nothing
-        helped = forced if anchor is None else forced | jnp.any(anchor.stiffness > 0.0)  # must be judged without the help
+        # must be judged without the help
+        helped = forced if anchor is None else forced | jnp.any(anchor.stiffness > 0.0)
         null_pivot = problem.null_pivot if anchor is None else anchor.null_pivot(problem.null_pivot)
 
         def evaluated(linearisation: Any, x: Array, y: Array, way: Array | None) -> Point:
@@ -201,7 +208,9 @@ class SemismoothNewton(Solver):
             done = ((e < 1.0) & ~(forced & guess)) | last | stuck
             # an impact that runs through a stack closes one contact after the other
             closing = jnp.any(at.active.normal & ~held.active.normal) & (at.F.shape[0] > linalg.SMALL)
-            go_on = ~done & (c.k < self.max_iterations) & ~(self._hopeless(problem, c.k - 1, e, c.e) & ~closing)
+            go_on = (
+                ~done & (c.k < self.max_iterations) & ~(self._hopeless(problem, c.k - 1, e, c.e) & ~closing)
+            )
             # squared: a factor of thirty in the norm
             fresh = go_on & (guess | ~same | (fell > 1e-3)) if problem.inexact else go_on
             held = jax.lax.cond(fresh, factor, lambda at, held, again: held, at, held, ~guess)
@@ -209,12 +218,14 @@ class SemismoothNewton(Solver):
             return _State(at, first, s, e, c.k + 1, held, held.X @ dy, dy, fresh, settled, last, stuck, go_on)
 
         n, no, open_ = y.shape[0], jnp.asarray(False), problem.inclusions.none_active()
-        nothing = _Held(jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation)
+        nothing = _Held(
+            jnp.zeros((x.shape[0], n)), problem.no_factors(n, anchor), open_, problem.linearisation
+        )
         at = blank(look.shapes)._replace(x=x, y=y)
         rows, infinite = jnp.zeros_like(at.rows), jnp.asarray(jnp.inf)
         begin = _State(
-            at, rows, rows, infinite, jnp.asarray(0), nothing, jnp.zeros_like(x), jnp.zeros_like(y), no, no, no, no,
-            jnp.asarray(True) if self.skipped is None else ~self.skipped,
+            at, rows, rows, infinite, jnp.asarray(0), nothing, jnp.zeros_like(x), jnp.zeros_like(y), no, no,
+            no, no, jnp.asarray(True) if self.skipped is None else ~self.skipped,
         )  # fmt: skip
         return jax.lax.while_loop(lambda c: c.go_on, step, begin)
 
@@ -224,7 +235,9 @@ class SemismoothNewton(Solver):
 
     @staticmethod
     def _hopeless(problem: Problem, k: Array, e: Array, e_before: Array) -> Array:
-        """Where the caller has another problem to try, this one is smooth, or a wrong guess and not worth the iterations."""
+        """Where the caller has another problem to try, this one is smooth,
+        or a wrong guess and not worth the iterations.
+        """
         return jnp.asarray(problem.inclusions.optional) & (k >= 2) & (e > 0.5 * e_before) & (e > NEAR)
 
     @staticmethod

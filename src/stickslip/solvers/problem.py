@@ -25,7 +25,8 @@ from ..rows import Layout
 from ..scales import Scales
 from ..stacked import ActiveSet, StackedLaws
 
-TOUCHING = 64.0 * np.finfo(float).eps  # of what cancels in a gap: contacts of many that are open by no more count as closed
+# of what cancels in a gap: contacts of many that are open by no more count as closed
+TOUCHING = 64.0 * np.finfo(float).eps
 
 
 class ProxParameters(NamedTuple):
@@ -61,8 +62,10 @@ class Inclusions(eqx.Module):
     duration: Float[Array, "..."]  # over which constant reservoirs act; one, or one per ball
     offset: Float[Array, " n_y"]  # percussion that came before y
     scales: Scales
-    optional: Any = False  # whether the caller has another problem to try: not worth more than Newton's method
-    proximal: Any = None  # rho in use where they are not the estimates above, which are also what percussions move
+    # whether the caller has another problem to try: not worth more than Newton's method
+    optional: Any = False
+    # rho in use where they are not the estimates above, which are also what percussions move
+    proximal: Any = None
 
     def split(self, rows: Array | np.ndarray) -> tuple[Array, Array, Array]:
         """(bilateral, N, F), each with the stages as leading axis."""
@@ -79,25 +82,34 @@ class Inclusions(eqx.Module):
 
     def none_active(self) -> ActiveSet:
         lead = self.layout.lead
-        return ActiveSet(jnp.zeros((*lead, self.laws.n_N), dtype=bool), jnp.zeros((*lead, self.laws.set.count), dtype=bool))
+        return ActiveSet(
+            jnp.zeros((*lead, self.laws.n_N), dtype=bool), jnp.zeros((*lead, self.laws.set.count), dtype=bool)
+        )
 
     def active_set(self, psi: Array, mu: Array) -> ActiveSet:
         _, psi_N, psi_F = self.split(psi)
         _, mu_N, mu_F = self.split(mu)
         if self.layout.size > SMALL:
-            # contacts that share a load: one that touches and carries nothing is told from an open one by round-off alone
+            # contacts that share a load: one that touches and carries nothing is told from an open one by
+            # round-off alone
             psi_N = psi_N - self.split(TOUCHING * self.scales.cancelling(mu))[1]
-        return self.laws.active_set(psi_N, psi_F, mu_N, mu_F, *self.in_use, self.closed, self.may_stick, self.duration)
+        return self.laws.active_set(
+            psi_N, psi_F, mu_N, mu_F, *self.in_use, self.closed, self.may_stick, self.duration
+        )
 
     def residual(self, active: ActiveSet, psi: Array, mu: Array) -> Array:
         """(psi of bilateral rows, natural maps (6.8) of the laws), with the active set held."""
         psi_b, psi_N, psi_F = self.split(psi)
         _, mu_N, mu_F = self.split(mu)
-        laws = self.laws.residual(active, psi_N, psi_F, mu_N, mu_F, self.in_use.F, self.may_stick, self.duration)
+        laws = self.laws.residual(
+            active, psi_N, psi_F, mu_N, mu_F, self.in_use.F, self.may_stick, self.duration
+        )
         return self.layout.join(psi_b, *laws)
 
     def per_percussion(self) -> Array:
-        """What a percussion moves at its own row, G_ii: turns percussions into the units of psi (bilateral rows: 1)."""
+        """What a percussion moves at its own row, G_ii:
+        turns percussions into the units of psi (bilateral rows: 1).
+        """
         return self.layout.join(1.0, 1.0 / self.rho.N, self.laws.set.expand(1.0 / self.rho.F))
 
     def percussions(self, y: Array) -> Array:
@@ -105,7 +117,9 @@ class Inclusions(eqx.Module):
         return jnp.abs(self.offset) + jnp.abs(y)
 
     def sizes(self, percussions: Array) -> Array:
-        """How large rows are that hold percussions: in friction by the whole ball, not by a small component."""
+        """How large rows are that hold percussions: in friction by the whole ball,
+        not by a small component.
+        """
         b, N, F = self.split(percussions)
         ball = jnp.maximum(self.laws.set.largest(F), self.laws.radii(N, self.duration))
         return self.layout.join(b, N, self.laws.set.expand(ball))
@@ -119,7 +133,9 @@ class Inclusions(eqx.Module):
         return jnp.where(self.of_psi(active), 1.0, self.per_percussion())
 
     def sticking(self, active: ActiveSet, attempt: Array) -> ActiveSet:
-        """Another active set to start from: every contact that may close sticks, from stage ``attempt`` on; 0: as it is."""
+        """Another active set to start from: every contact that may close sticks,
+        from stage ``attempt`` on; 0: as it is.
+        """
         stuck = ActiveSet(self.closed, self.may_stick & self.laws.of_balls(self.closed))
 
         stage = 1 + np.arange(self.stages)[:, None] if self.layout.lead else 1
@@ -130,7 +146,9 @@ class Inclusions(eqx.Module):
         return jax.tree.map(chosen, active, stuck)
 
     def coupled(self, active: ActiveSet) -> Bool[Array, " n_y"]:
-        """Rows of `residual` that are more than "this multiplier is zero": what a linear solver has to look at."""
+        """Rows of `residual` that are more than "this multiplier is zero":
+        what a linear solver has to look at.
+        """
         balls = active.stick | self.laws.of_balls(active.normal)
         return self.layout.join(True, active.normal, self.laws.set.expand(balls))
 
@@ -138,14 +156,16 @@ class Inclusions(eqx.Module):
         """(6.14b) on the unilateral rows; bilateral rows stay."""
         _, psi_N, psi_F = self.split(psi)
         mu_b, mu_N, mu_F = self.split(mu)
-        mu_N, mu_F = self.laws.project(psi_N, psi_F, mu_N, mu_F, rho.N, rho.F, self.closed, self.may_stick, self.duration)
+        mu_N, mu_F = self.laws.project(
+            psi_N, psi_F, mu_N, mu_F, rho.N, rho.F, self.closed, self.may_stick, self.duration
+        )
         return self.layout.join(mu_b, mu_N, mu_F)
 
     def contracting(self, J: Float[Array, "n_y n_y"]) -> ProxParameters:
         """rho reduced so far that coupled contacts cannot build each other up, for J = d psi/d mu.
 
-        A projection iteration contracts if the eigenvalues of rho J stay below 2, and they are below the largest sum
-        of |rho_i J_ij| over a row. A contact on its own keeps (6.18), (6.19).
+        A projection iteration contracts if the eigenvalues of rho J stay below 2, and they are below the
+        largest sum of |rho_i J_ij| over a row. A contact on its own keeps (6.18), (6.19).
         """
         _, sum_N, sum_F = self.split(jnp.sum(jnp.where(self.unilateral, jnp.abs(J), 0.0), axis=1))
         sums = sum_N, self.laws.set.largest(sum_F)
@@ -173,7 +193,9 @@ class Point(NamedTuple):
 
     @property
     def rows(self) -> Array:
-        """Residuals that can be compared: light bodies and short steps have small percussions, not small velocities."""
+        """Residuals that can be compared: light bodies and short steps have small percussions,
+        not small velocities.
+        """
         return jnp.concatenate([self.phi, self.units * self.F])
 
 
@@ -206,12 +228,16 @@ class Problem(eqx.Module):
 
     @property
     def inexact(self) -> bool:
-        """Whether `correct` and X are approximate anyway, so that one factorisation serves several iterations."""
+        """Whether `correct` and X are approximate anyway,
+        so that one factorisation serves several iterations.
+        """
         return False
 
     @property
     def linearisation(self) -> Any:
-        """What `correct` linearises at the start and might better take elsewhere; None where there is nothing."""
+        """What `correct` linearises at the start and might better take elsewhere;
+        None where there is nothing.
+        """
         return None
 
     def relinearised(self, x: Array) -> Any:
@@ -241,7 +267,9 @@ class Problem(eqx.Module):
         """Number of rows of phi."""
 
     def phi(self, x: Array, y: Array) -> Array:
-        """The equations of motion themselves; asked for only where `correct` is inexact and a derivative is wanted."""
+        """The equations of motion themselves;
+        asked for only where `correct` is inexact and a derivative is wanted.
+        """
         raise NotImplementedError
 
     @property
@@ -258,7 +286,9 @@ class Problem(eqx.Module):
 
     @abc.abstractmethod
     def correct(self, x: Array, y: Array) -> tuple[Array, Array, Any]:
-        """(x corrected, phi(x, y) before, what `tangent` needs). phi is empty where x follows from y exactly."""
+        """(x corrected, phi(x, y) before, what `tangent` needs).
+        phi is empty where x follows from y exactly.
+        """
 
     def tangent(self, x: Array, aux: Any) -> Array:
         """X = dx/dy."""
@@ -275,13 +305,17 @@ class Problem(eqx.Module):
 
     def schur_complement(self, at: Point, X: Array, anchor: Anchor | None = None) -> Array:
         """dF/dy with x eliminated and the active set held, (6.13)."""
-        _, along = jax.linearize(lambda psi, mu: self.inclusions.residual(at.active, psi, mu), at.psi, self.mu(at.y))
+        _, along = jax.linearize(
+            lambda psi, mu: self.inclusions.residual(at.active, psi, mu), at.psi, self.mu(at.y)
+        )
         psi_y, mu_y = self.sensitivity(at.x, X), self.mu_sensitivity(at.y)
         if anchor is not None:
             psi_y = psi_y + anchor.stiffness[:, None] * mu_y
         return columns(along, psi_y, mu_y)
 
-    def factor(self, at: Point, X: Array, null_pivot: Any, anchor: Anchor | None = None, *, exact: bool = False) -> Any:
+    def factor(
+        self, at: Point, X: Array, null_pivot: Any, anchor: Anchor | None = None, *, exact: bool = False
+    ) -> Any:
         """What Newton's method solves with; ``exact``, with an ``apply``, for derivatives."""
         return eliminate(self.schur_complement(at, X, anchor), self.inclusions.coupled(at.active), null_pivot)
 
@@ -294,7 +328,9 @@ class Problem(eqx.Module):
         return J
 
     def newton_step(self, at: Point, X: Array, factors: Any) -> Array:
-        """dy; of redundant contacts, to the smallest percussions that will do: no step hands self-stress on to the next."""
+        """dy; of redundant contacts, to the smallest percussions that will do:
+        no step hands self-stress on to the next.
+        """
         return factors.apply(-at.F) - factors.left_open(self.mu(at.y))
 
     def mu(self, y: Array) -> Array:
@@ -311,7 +347,10 @@ class Problem(eqx.Module):
 
 
 class VelocityProblem(Problem):
-    """x = u only and all rows affine: u = u_free + L y with L = M^-1 W, psi = W^T u + c. Any velocity stage."""
+    """x = u only and all rows affine: u = u_free + L y with L = M^-1 W, psi = W^T u + c.
+
+    Any velocity stage.
+    """
 
     inclusions: Inclusions
     u_free: Float[Array, " nu"]

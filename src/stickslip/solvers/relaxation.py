@@ -2,9 +2,10 @@
 
     P_i <- prox_{C_i}(P_i - r_i (sum_j G_ij P_j + c_i)),    r_i = omega_ii / G_ii
 
-for one law after the other (PSOR), or for all at once from the old percussions (PJOR). omega is one number, or one for each
-contact and then for each friction law; bilateral rows have 1. The discrete state of a law is read
-off the projection at the end (`Solve.active`): "constraint" where it did not project (closed, sticking), else "impressed".
+for one law after the other (PSOR), or for all at once from the old percussions (PJOR). omega is one number,
+or one for each contact and then for each friction law; bilateral rows have 1. The discrete state of a law is
+read off the projection at the end (`Solve.active`): "constraint" where it did not project (closed, sticking),
+else "impressed".
 """
 
 import abc
@@ -34,7 +35,9 @@ class _State(NamedTuple):
 
 
 class Relaxation(Solver):
-    """What PJOR and PSOR share: the loop, warm-started by the guess, until the criterion (6.7) of all solvers holds."""
+    """What PJOR and PSOR share: the loop, warm-started by the guess,
+    until the criterion (6.7) of all solvers holds.
+    """
 
     atol: eqx.AbstractVar[float]
     rtol: eqx.AbstractVar[float]
@@ -59,7 +62,8 @@ class Relaxation(Solver):
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         if not isinstance(problem, VelocityProblem):
             raise TypeError(
-                f"{type(self).__name__} solves problems on velocity level only: use it with ss.MoreauMidpoint or"
+                f"{type(self).__name__} solves problems on velocity level only: use it with "
+                "ss.MoreauMidpoint or"
                 " ss.ShiftedMoreau; other methods need ss.Automatic, ss.SemismoothNewton or ss.FixedPoint"
             )
         psi_0 = problem.psi(problem.u_free)
@@ -78,20 +82,26 @@ class Relaxation(Solver):
 
         at = blank(jax.eval_shape(lambda: evaluate(problem, x, y)))._replace(y=y)
         rows = jnp.zeros_like(at.rows)
-        end = jax.lax.while_loop(unfinished, step, _State(at, rows, rows, jnp.asarray(jnp.inf), jnp.asarray(0)))
+        end = jax.lax.while_loop(
+            unfinished, step, _State(at, rows, rows, jnp.asarray(jnp.inf), jnp.asarray(0))
+        )
         at, residual = end.at, jnp.max(jnp.abs(end.at.rows), initial=0.0)
         result = unless(end.e < 1.0, RESULTS.fixed_point_not_converged)
         return Solve(at.x, at.y, at.active, jnp.asarray(0), end.k - 1, at.F, end.allowed, residual, result)
 
 
 class PJOR(Relaxation):
-    """(22). All laws at once, so r_i also respects how contacts push each other; ``proximal="diagonal"`` is as printed."""
+    """(22). All laws at once, so r_i also respects how contacts push each other;
+    ``proximal="diagonal"`` is as printed.
+    """
 
     atol: float = 1e-12
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=50_000, static=True)
-    relaxation: Any = eqx.field(default=1.0, static=True, converter=as_factors)  # omega: one number, or one a law
-    proximal: Any = eqx.field(default="contracting", static=True, converter=as_factors)  # as in `ss.FixedPoint`
+    # omega: one number, or one a law
+    relaxation: Any = eqx.field(default=1.0, static=True, converter=as_factors)
+    # as in `ss.FixedPoint`
+    proximal: Any = eqx.field(default="contracting", static=True, converter=as_factors)
 
     def sweep(self, problem, psi_0, y):
         inclusions, G = problem.inclusions, problem.G.dense()
@@ -108,7 +118,8 @@ class PSOR(Relaxation):
     atol: float = 1e-12
     rtol: float = 1e-12
     max_iterations: int = eqx.field(default=20_000, static=True)
-    relaxation: Any = eqx.field(default=1.0, static=True, converter=as_factors)  # omega: one number, or one a law
+    # omega: one number, or one a law
+    relaxation: Any = eqx.field(default=1.0, static=True, converter=as_factors)
     proximal: Any = eqx.field(default="diagonal", static=True, converter=as_factors)  # as in `ss.FixedPoint`
 
     def sweep(self, problem, psi_0, y):
@@ -145,7 +156,9 @@ class PSOR(Relaxation):
                 radius = laws.radii(inclusions.split(offset + y)[1], inclusions.duration)[k]
                 stuck = ball.prox(rho.F[k] * psi - mu, radius[None])
                 if any(laws.set.one_way):
-                    stuck = jnp.where(jnp.asarray(laws.set.half_lines)[k], NonPositive.prox(rho.F[k] * psi - mu), stuck)
+                    stuck = jnp.where(
+                        jnp.asarray(laws.set.half_lines)[k], NonPositive.prox(rho.F[k] * psi - mu), stuck
+                    )
                 mu = -jnp.where(inclusions.may_stick[k], stuck, radius * ball.direction(psi))
                 return y.at[i].set(mu - part(offset), mode="drop")
 
