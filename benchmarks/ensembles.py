@@ -150,8 +150,7 @@ def throughput() -> None:
 
     def members(Omega):
         sol = ss.simulate(dataclasses.replace(system, Omega=Omega), None, [-0.5], [0.0], t1=T, rtol=1e-6,
-                          atol=1e-8,
-                          t_eval=[0.0, T], progress=False)  # fmt: skip
+                          atol=1e-8, t_eval=[0.0, T], progress=False)  # fmt: skip
         return {"q": sol.q[-1], "steps": sol.stats.steps}
 
     def seconds(f):
@@ -191,8 +190,7 @@ def devices() -> None:
         T = periods * 2.0 * np.pi  # of a clock on which all have the same period: steps end at static times
         system = Clocked(Omega=Omega)
         sol = ss.simulate(system, ss.RadauIIA(5), jnp.array([-0.5]), jnp.array([0.0]), t1=T, rtol=1e-10,
-                          atol=1e-12,
-                          max_steps=20 * periods + 24, t_eval=np.array([0.0, T]))  # fmt: skip
+                          atol=1e-12, max_steps=20 * periods + 24, t_eval=np.array([0.0, T]))  # fmt: skip
         return {"q": sol.q[-1], "u": sol.u[-1], "result": sol.result}
 
     def apart(values):

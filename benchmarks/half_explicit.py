@@ -17,8 +17,7 @@ import numpy as np
 import stickslip as ss
 
 METHODS = {"HalfExplicit(2)": ss.HalfExplicit(2), "HalfExplicit(4)": ss.HalfExplicit(4),
-           "Rattle": ss.Rattle(),
-           "RadauIIA(2)": ss.RadauIIA(2)}  # fmt: skip
+           "Rattle": ss.Rattle(), "RadauIIA(2)": ss.RadauIIA(2)}  # fmt: skip
 PROBLEMS = {  # name: (benchmark, case, end, what persists)
     "pendulum": (1, 0.5, "a bilateral constraint"),
     "mass-on-slope": (1, 0.5, "contact with slip"),

@@ -78,7 +78,7 @@ class _Room:
     Those that a worker has collected are forgotten in time: on a machine that runs out of either, tests seem
     to hang."""
 
-    maps, memory, after, tests = 45_000, 5e9, 0.0, 0
+    maps, memory, after, tests = 45_000, 8e9, 0.0, 0
 
     def forget_if_short(self):
         self.tests += 1
@@ -102,6 +102,24 @@ _room = _Room()
 def _room_for_programs():
     yield
     _room.forget_if_short()
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Replaces a part of the package; what was compiled before is forgotten, and what is compiled now too."""
+
+    def replace(of, name, by):
+        monkeypatch.setattr(of, name, by)
+        jax.clear_caches()
+
+    yield replace
+    monkeypatch.undo()
+    jax.clear_caches()
+
+
+def pytest_collection_modifyitems(items):
+    """Tests after which all is compiled anew come last."""
+    items.sort(key=lambda item: "broken" in item.fixturenames)
 
 
 @pytest.fixture(params=METHODS)

@@ -212,8 +212,8 @@ def test_list_names_everything():
 
 def test_run_writes_a_picture_and_the_numbers(tmp_path):
     out = run("run", "bouncing-ball", "--case", "2", "--method", "moreau", "--dt", "5e-3", "--t1", "1.0",
-              "--plot", str(tmp_path / "a" / "ball.png"), "--save",
-              str(tmp_path / "a" / "ball.npz"))  # fmt: skip
+              "--plot", str(tmp_path / "a" / "ball.png"),
+              "--save", str(tmp_path / "a" / "ball.npz"))  # fmt: skip
     assert out.exit_code == 0, out.output
     assert (tmp_path / "a" / "ball.png").stat().st_size > 10_000
     with np.load(tmp_path / "a" / "ball.npz") as data:

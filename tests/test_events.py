@@ -17,19 +17,6 @@ from stickslip.located import attempt, derivative, functions
 from stickslip.methods import REGISTRY, given_modes
 
 
-@pytest.fixture
-def broken(monkeypatch):
-    """Breaks a part of the scheme; what was compiled before is forgotten, and what is compiled now too."""
-
-    def replace(module, name, by):
-        monkeypatch.setattr(module, name, by)
-        jax.clear_caches()
-
-    yield replace
-    monkeypatch.undo()
-    jax.clear_caches()
-
-
 def oscillator(method, **how):
     b = ss.benchmarks.load("impact-oscillator")
     sol = ss.simulate(b.system, method, b.q0, b.u0, t1=b.t1, **how)

@@ -30,8 +30,7 @@ BALL = ss.benchmarks.load("bouncing-ball")
 
 def simulated(system=None, method=None, t1=0.5, dt=2e-2, **options):
     return ss.simulate(BALL.system if system is None else system, method or ss.MoreauMidpoint(), BALL.q0,
-                       BALL.u0,
-                       t1=t1, dt=dt, **options)  # fmt: skip
+                       BALL.u0, t1=t1, dt=dt, **options)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import stickslip as ss
-from stickslip.derive import Dynamics
+from stickslip.derive import Dynamics, Situation
 from stickslip.methods import by_name
 from stickslip.validate import start_values
 from stickslip.linalg import matmul
@@ -33,8 +33,8 @@ from stickslip.linalg import matmul
 def step(system, method, q, u):
     t, dt = jnp.zeros(()), jnp.asarray(1e-3)
     dynamics = Dynamics.of(system, t, q, u)
-    return start_values(dynamics, t, q, u),
-    method.step(dynamics, t, dt, dt, q, u, method.init(dynamics, t, q, u, dt))
+    values = start_values(dynamics, t, q, u, Situation.of(dynamics, t, q, u))
+    return values, method.step(dynamics, t, dt, dt, q, u, method.init(dynamics, t, q, u, dt))
 
 for name, method in (
     ("tippedisk", "rattle"), ("rolling-ball", "lobatto3"), ("rolling-wheel", "sdirk2"),

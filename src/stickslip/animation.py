@@ -339,9 +339,9 @@ def _put_mesh(figure: _Figure, s: Any) -> None:
     look: dict[str, Any] = {"color": s.color}
     if s.marks is not None:
         look = {"facecolor": [s.accent if mark else s.color for mark in np.ravel(s.marks[0])]}
+    lighting = {"ambient": 0.65, "diffuse": 0.6, "specular": 0.05}
     figure.add(frames, type="mesh3d", i=i, j=j, k=k, flatshading=True, opacity=s.opacity, hoverinfo="skip",
-               showlegend=False,
-               lighting={"ambient": 0.65, "diffuse": 0.6, "specular": 0.05}, **look)  # fmt: skip
+               showlegend=False, lighting=lighting, **look)  # fmt: skip
 
 
 def _joined(parts: list[np.ndarray], closed: bool) -> np.ndarray:

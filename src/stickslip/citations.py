@@ -26,8 +26,7 @@ ENTRIES: dict[str, tuple[str, dict[str, str]]] = {
         "author": "Breuling, Jonas and Capobianco, Giuseppe and Eugster, Simon R. and Leine, Remco I.",
         "title": (
             "A nonsmooth {RATTLE} algorithm for mechanical systems with frictional unilateral constraints"
-        ),
-        "journal": "Nonlinear Analysis: Hybrid Systems",
+        ), "journal": "Nonlinear Analysis: Hybrid Systems",
         "volume": "52",
         "pages": "101469",
         "year": "2024",
@@ -103,8 +102,7 @@ ENTRIES: dict[str, tuple[str, dict[str, str]]] = {
         "title": (
             "A class of half-explicit {Runge}--{Kutta} methods for differential-algebraic systems of index "
             "3"
-        ),
-        "journal": "Applied Numerical Mathematics",
+        ), "journal": "Applied Numerical Mathematics",
         "volume": "13",
         "pages": "165--179",
         "year": "1993",

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .derive import Dynamics
+from .derive import Dynamics, Situation
 from .initial import contact_state
 from .laws import Contact, Pivoting, Rolling
 from .system import System
@@ -17,7 +17,8 @@ STATES = ("open", "slip", "stick")
 def modes_by_state(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
     """Contacts that are closed, and balls that may stick, by what moves."""
     dynamics = Dynamics.of(system, t, q, u)
-    return contact_state(dynamics, t, q, u, dynamics.rows_of_percussions(P_N, P_F, dt), dt)
+    P = dynamics.rows_of_percussions(P_N, P_F, dt)
+    return contact_state(dynamics, u, Situation.after(dynamics, t, q, u, P, dt))
 
 
 def rests_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, Array]:
@@ -27,7 +28,7 @@ def rests_by_percussion(system: System, t, dt, q, u, P_N, P_F) -> tuple[Array, A
     dynamics = Dynamics.of(system, t, q, u)
     laws = dynamics.laws
     P = dynamics.rows_of_percussions(P_N, P_F, dt)
-    at_rest, zero_slip = contact_state(dynamics, t, q, u, P, dt)
+    at_rest, zero_slip = contact_state(dynamics, u, Situation.after(dynamics, t, q, u, P, dt))
     inside = laws.set.depth(-dynamics.split(P).F, (1.0 - 1e-9) * laws.radii(P_N, dt)) > 0.0
     return at_rest, inside | zero_slip
 

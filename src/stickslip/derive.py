@@ -141,12 +141,29 @@ class Situation(NamedTuple):
     near: Near
 
     @classmethod
-    def of(cls, dynamics: "Dynamics", t, q: Array, u: Array, P: Any = 0.0, dt: Any = 0.0) -> "Situation":
-        """Of a start, or of the end of a step with percussions P over dt."""
+    def of(cls, dynamics: "Dynamics", t, q: Array, u: Array) -> "Situation":
+        """Of a start; from several sides it is looked at once (`Dynamics.starting`)."""
+        begun = dynamics.begun
+        if begun is not None and t is begun.t and q is begun.q and u is begun.u:
+            return begun.situation
+        return _situation(dynamics, t, q, u, 0.0, 0.0)
+
+    @classmethod
+    def after(cls, dynamics: "Dynamics", t, q: Array, u: Array, P: Array, dt) -> "Situation":
+        """Of the end of a step with percussions P over dt."""
         return _situation(dynamics, t, q, u, P, dt)
 
 
-@eqx.filter_jit  # a start is looked at from several sides, and traced once
+class Begun(NamedTuple):
+    """A start, and what was found there."""
+
+    t: Array
+    q: Array
+    u: Array
+    situation: Situation
+
+
+@eqx.filter_jit
 def _situation(dynamics: "Dynamics", t, q: Array, u: Array, P: Any, dt: Any) -> Situation:
     at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
     k = force[:, 0]
@@ -175,6 +192,7 @@ class Dynamics(eqx.Module):
     moving: bool = eqx.field(static=True)  # whether gaps change while u = 0
     # what the system's functions captured: another value, another program
     captured: str = eqx.field(static=True)
+    begun: Begun | None = None  # while a run begins
 
     @classmethod
     def of(cls, system: System, t: Any, q: Array, u: Array) -> "Dynamics":
@@ -209,6 +227,10 @@ class Dynamics(eqx.Module):
             moving,
             captured(system),
         )
+
+    def starting(self, t, q: Array, u: Array) -> "Dynamics":
+        """While a run begins there: who asks for the `Situation` of this start gets the one."""
+        return dataclasses.replace(self, begun=Begun(t, q, u, Situation.of(self, t, q, u)))
 
     def during(self, t, q: Array, u: Array, dt) -> "Dynamics":
         """In a step that begins with this state: a system may hold something fixed in it."""

@@ -32,14 +32,19 @@ def acceleration_level(
     closed: Bool[Array, " n_N"],
     may_stick: Bool[Array, " n_balls"],
     solver: Solver | None = None,
+    now: Situation | None = None,
 ) -> Solve:
     """(u_dot, la) from (3.52), (3.53): Signorini and friction on acceleration level for the contacts in
-    ``closed``.
+    ``closed``. ``now``, where it is known: of this state.
     """
-    at, free = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
+    if now is None:
+        at, force = Directions.with_force(dynamics, t, q, dynamics.h(t, q, u)[:, None])
+        free = force[:, 0]
+    else:
+        at, free = now.at, now.k
     zeta = dynamics.acceleration_rest(t, q, u)
-    problem = acceleration_problem(dynamics, at, free[:, 0], zeta, u, closed, may_stick)
-    return (solver or Automatic()).solve(problem, free[:, 0], jnp.zeros(dynamics.n_y))
+    problem = acceleration_problem(dynamics, at, free, zeta, u, closed, may_stick)
+    return (solver or Automatic()).solve(problem, free, jnp.zeros(dynamics.n_y))
 
 
 def acceleration_problem(
@@ -69,15 +74,9 @@ def acceleration_problem(
     return VelocityProblem(inclusions, u_dot_free, at.L, moving, zeta, moving.T @ at.L)
 
 
-def contact_state(
-    dynamics: Dynamics, t, q: Array, u: Array, P: Any = 0.0, dt: Any = 0.0
-) -> tuple[Array, Array]:
-    """B_0 (closed on position and velocity level) and the balls with zero slip velocity (C_0).
-
-    Of a start, or of the end of a step with percussions P over dt.
-    """
-    dynamics, t, q, u, P, dt = held((dynamics, t, q, u, P, dt))
-    now, set_, g = Situation.of(dynamics, t, q, u, P, dt), dynamics.laws.set, dynamics.rows.g
+def contact_state(dynamics: Dynamics, u: Array, now: Situation) -> tuple[Array, Array]:
+    """B_0 (closed on position and velocity level) and the balls with zero slip velocity (C_0)."""
+    (u, now), set_, g = held((u, now)), dynamics.laws.set, dynamics.rows.g
     _, _, g_N_dot, gamma_F = dynamics.split(now.at.velocities(u))
     _, _, slow, still = dynamics.split(now.near.velocity)
     closed = (now.gaps[g:] <= now.near.closed[g:]) & (g_N_dot <= slow)
@@ -100,9 +99,10 @@ class InitialState(eqx.Module):
 @eqx.filter_jit
 def _initial_state(system: System, t, q: Array, u: Array, key: str) -> tuple[InitialState, dict[str, Array]]:
     dynamics = Dynamics.of(system, t, q, u)
-    closed, may_stick = contact_state(dynamics, t, q, u)
-    out = acceleration_level(dynamics, t, q, u, closed, may_stick)
-    values = start_values(dynamics, t, q, u)
+    now = Situation.of(dynamics, t, q, u)
+    closed, may_stick = contact_state(dynamics, u, now)
+    out = acceleration_level(dynamics, t, q, u, closed, may_stick, now=now)
+    values = start_values(dynamics, t, q, u, now)
     result = first_failure(unless(start_is_consistent(values), RESULTS.inconsistent_start), out.result)
     return InitialState(
         dynamics.q_dot(t, q, u), out.x, *dynamics.percussions(out.y, 1.0), closed, result

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from .compiling import compiled, traced_whole
-from .derive import Dynamics
+from .derive import Dynamics, Situation
 from .methods.base import Method
 from .results import RESULTS, unless
 from .system import System
@@ -148,8 +148,10 @@ def begin(
     so that another value means another program.
     """
     dynamics = Dynamics.of(system, t0, q, u)
-    start, known = controller.first(dynamics, method, t0, q, u)
-    return strong(dynamics), as_carry(start), start_values(dynamics, t0, q, u), known
+    starting = dynamics.starting(t0, q, u)
+    start, known = controller.first(starting, method, t0, q, u)
+    values = start_values(dynamics, t0, q, u, Situation.of(starting, t0, q, u))
+    return strong(dynamics), as_carry(start), values, known
 
 
 def _piece(
@@ -163,8 +165,9 @@ def _whole(
     system: System, method: Method, controller: Controller, t0: Any, q: Array, u: Array, n: int, key: str
 ) -> tuple[Any, Any, Any, Any]:
     dynamics = Dynamics.of(system, t0, q, u)
-    ok = start_is_consistent(start_values(*held((dynamics, t0, q, u))))
-    start, known = controller.first(dynamics, method, t0, q, u)
+    starting = dynamics.starting(t0, q, u)
+    ok = start_is_consistent(start_values(*held((dynamics, t0, q, u, Situation.of(starting, t0, q, u)))))
+    start, known = controller.first(starting, method, t0, q, u)
     start = start._replace(result=unless(ok, RESULTS.inconsistent_start))
 
     def loop(args: Any, start: Any, both_ways: bool) -> Any:

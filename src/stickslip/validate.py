@@ -365,9 +365,9 @@ def _why(name: str, system: System, nq: int, nu: int) -> str:
     return f": q0 has {nq} entries and u0 has {nu}" if name in ("M", "h", "B", "beta", "normalize") else ""
 
 
-def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array) -> dict[str, Any]:
+def start_values(dynamics: Dynamics, t: Array, q: Array, u: Array, now: Situation) -> dict[str, Any]:
     """Everything about a start that can be wrong."""
-    system, (at, _, gaps, near) = dynamics.system, Situation.of(dynamics, t, q, u)
+    system, (at, _, gaps, near) = dynamics.system, now
     g_dot, gamma, g_N_dot, gamma_F = dynamics.split(at.velocities(u))
     g_dot_near, gamma_near, g_N_dot_near, gamma_F_near = dynamics.split(near.velocity)
     one_way = np.repeat(dynamics.laws.set.half_lines, dynamics.laws.set.dimensions)

@@ -99,8 +99,7 @@ def exact(b: Benchmark, t: Any) -> Motion:
     sign = -1.0 if y[1] < 0 else 1.0
     for end in [ref[name] for name in ("reversal_time", "stick_time") if name in ref]:
         out = solve_ivp(lambda _, y, sign=sign: rates(y, sign), (start, end), y, "DOP853", rtol=1e-13,
-                        atol=1e-14,
-                        dense_output=True)  # fmt: skip
+                        atol=1e-14, dense_output=True)  # fmt: skip
         inside = (t >= start) & (t < end)
         rows[:, inside], slip[inside] = out.sol(t[inside]), sign
         start, y, sign = end, out.y[:, -1] * np.array([1.0, 0.0, 1.0, 1.0]), 1.0

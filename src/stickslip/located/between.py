@@ -23,7 +23,7 @@ from .treatment import slip_modes
 def first(dynamics: Dynamics, method: Method, control: Control, t0: Array, q: Array, u: Array) -> Carry:
     """The start, with modes that are yet to be decided; what arrives there has its impact there."""
     laws, set_ = dynamics.laws, dynamics.laws.set
-    at = Situation.of(*held((dynamics, t0, q, u)))
+    at = held(Situation.of(dynamics, t0, q, u))
     g_dot, slow = dynamics.split(at.at.velocities(held(u))).N, dynamics.split(at.near.velocity)
     gaps = dynamics.rows.g
     touching = at.gaps[gaps:] <= at.near.closed[gaps:]

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ..derive import Situation
 from ..initial import acceleration_level, contact_state
 from ..results import RESULTS, first_failure
 from ..solvers import Solve, Solver
@@ -92,10 +93,11 @@ class StageByStage(PositionLevel):
 
     def init(self, dynamics, t, q, u, dt):
         memory, force = start(dynamics, t, q, u, dt), jnp.zeros(dynamics.n_y)
-        closed, may_stick = contact_state(dynamics, t, q, u)
-        result = RESULTS.successful
+        now, result = Situation.of(dynamics, t, q, u), RESULTS.successful
+        closed, may_stick = contact_state(dynamics, u, now)
         if self._explicit_first:
-            first = acceleration_level(dynamics, t, q, u, closed, may_stick)  # once a run: with all means
+            # once a run: with all means
+            first = acceleration_level(dynamics, t, q, u, closed, may_stick, now=now)
             force, result = first.y, first.result
         return Carried(memory, force, closed, may_stick, dynamics.split(force)[3], result)
 
@@ -205,10 +207,10 @@ class StageByStage(PositionLevel):
         return same & jnp.all(quiet) & ~jnp.any(turned)
 
     def _fresh_force(self, dynamics, t, q, u, active, P, dt) -> tuple[Array, Any]:
-        closed, may_stick = contact_state(dynamics, t, q, u, P, dt)
-        out = acceleration_level(
-            dynamics, t, q, u, closed if self.projected else active.normal, may_stick, self.solver
-        )
+        now = Situation.after(dynamics, t, q, u, P, dt)
+        closed, may_stick = contact_state(dynamics, u, now)
+        closed = closed if self.projected else active.normal
+        out = acceleration_level(dynamics, t, q, u, closed, may_stick, self.solver, now)
         return out.y, out.result
 
 

@@ -106,7 +106,8 @@ class GeneralizedAlpha(PositionLevel):
 
     def init(self, dynamics, t, q, u, dt):
         alpha_m, alpha_f, _, _ = self.coefficients
-        closed, may_stick = contact_state(dynamics, t, q, u)
+        start = Situation.of(dynamics, t, q, u)
+        closed, may_stick = contact_state(dynamics, u, start)
         s = (alpha_m - alpha_f) * dt  # where the auxiliary variables live
 
         def look(state, _):
@@ -122,8 +123,7 @@ class GeneralizedAlpha(PositionLevel):
         _, both = jax.lax.scan(look, (jnp.asarray(t, dtype=float), q, u), length=2)
         now, then = (jax.tree.map(lambda a, i=i: a[i], both) for i in range(2))
         usable = then.result == RESULTS.successful
-        at, k, *_ = Situation.of(dynamics, t, q, u)
-        scales = at.scales(jnp.abs(u) + dt * jnp.abs(k))
+        at, scales = start.at, start.at.scales(jnp.abs(u) + dt * jnp.abs(start.k))
         return Memory(
             now.x, jnp.where(usable, then.x, now.x), now.y, jnp.where(usable, then.y, now.y), scales,
             at.velocities(u), jnp.asarray(dt), now.result, Contacts.of(closed, may_stick),

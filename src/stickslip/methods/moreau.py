@@ -19,7 +19,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..derive import Directions, Dynamics
+from ..derive import Directions, Dynamics, Situation
 from ..initial import contact_state
 from ..scales import QUIET
 from ..sets import NonPositive
@@ -39,7 +39,7 @@ class Memory(NamedTuple):
     @classmethod
     def at_start(cls, dynamics: Dynamics, t, q, u) -> "Memory":
         g_N = jnp.asarray(dynamics.system.g_N(t, q))
-        resting, _ = contact_state(dynamics, t, q, u)
+        resting, _ = contact_state(dynamics, u, Situation.of(dynamics, t, q, u))
         return cls(jnp.zeros(dynamics.n_y), resting, g_N + _round_off(dynamics), jnp.zeros_like(g_N))
 
 

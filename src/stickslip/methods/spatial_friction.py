@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..captured import captured
-from ..derive import Directions, Dynamics
+from ..derive import Directions, Dynamics, Situation
 from ..initial import contact_state
 from ..linalg import matmul, solve
 from ..results import RESULTS
@@ -77,7 +77,7 @@ class Contacts(NamedTuple):
     @classmethod
     def at_start(cls, dynamics: Dynamics, t, q, u) -> "Contacts":
         """A ball without slip may stick: if it cannot, the first step says so."""
-        return cls.of(*contact_state(dynamics, t, q, u))
+        return cls.of(*contact_state(dynamics, u, Situation.of(dynamics, t, q, u)))
 
 
 def carried(dynamics: Dynamics, contacts: Contacts) -> Bool[Array, " n_balls"]:

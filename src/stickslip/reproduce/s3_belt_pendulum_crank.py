@@ -162,8 +162,7 @@ def rigid_pendulum(t: np.ndarray, g: float = 10.0, e: float = 0.5) -> np.ndarray
     now, y, u = 0.0, np.array([np.pi / 2, 0.0]), np.zeros((len(t), 2))
     while now < t[-1]:
         part = solve_ivp(lambda _, y: [y[1], -g * np.sin(y[0])], (now, t[-1] + 1e-9), y, "DOP853", rtol=1e-11,
-                         atol=1e-12,
-                         events=wall, dense_output=True)  # fmt: skip
+                         atol=1e-12, events=wall, dense_output=True)  # fmt: skip
         inside = (t >= now) & (t <= part.t[-1])
         phi, w = part.sol(t[inside])
         u[inside] = np.stack([w * np.cos(phi), w * np.sin(phi)], 1)
@@ -213,8 +212,7 @@ def stiff_pendulum(sheet: Sheet) -> None:
         sol = sheet.run(b, Rattle(), dt=h, t1=0.3, throw=False)
         bounded = bool(sol.result == RESULTS.successful and stretch(sol).max() < 1e-5)
         sheet.holds(f"RATTLE at h = {h:g}", bounded == (h < limit), expected=words[h < limit],
-                    got=words[bounded],
-                    source="closed form: stable for h omega < 2")  # fmt: skip
+                    got=words[bounded], source="closed form: stable for h omega < 2")  # fmt: skip
     d.semilogy(sol.t[1:], stretch(sol)[1:], "k-", lw=0.8, label=f"RATTLE, h = {h:g}: diverges")
     d.set(title="stretch of the spring", xlabel="t", ylim=(1e-10, 1e2))
     for panel in (a, d):

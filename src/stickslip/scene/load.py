@@ -423,8 +423,7 @@ class _Import:
     def _ignore_options(self) -> None:
         m, said = self.m, self.said
         count = {"tendon": m.ntendon, "flexible body": m.nflex, "skin": m.nskin, "plugin": m.nplugin,
-                 "keyframe": m.nkey,
-                 "sensor": m.nsensor, "camera": m.ncam, "light": m.nlight}  # fmt: skip
+                 "keyframe": m.nkey, "sensor": m.nsensor, "camera": m.ncam, "light": m.nlight}  # fmt: skip
         said += [f"{n} {what}{'s' if n > 1 else ''}: left out" for what, n in count.items() if n]
         if m.ntendon and (np.any(m.tendon_stiffness) or np.any(m.tendon_damping) or np.any(m.tendon_limited)):
             said.append("springs, dampers and limits of tendons: left out")
