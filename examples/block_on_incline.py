@@ -45,7 +45,6 @@ for degrees in (15.0, 30.0):
     down = max(block.gravity * (np.sin(block.angle) - block.mu * np.cos(block.angle)), 0.0)
     x = v**2 / (2 * up) - down / 2 * (t1 - v / up) ** 2
     acceleration = abs(sol.forces().u_dot[-1, 0])
-    print(
-        f"{degrees:.0f} deg: {sol.events.kind[0]} at {sol.events.t[0]:.5f} s, then {acceleration:.5f} m/s^2"
-    )
+    kind, t = sol.events.kind[0], sol.events.t[0]
+    print(f"{degrees:.0f} deg: {kind} at {t:.5f} s, then {acceleration:.5f} m/s^2")
     print(f"    exactly {v / up:.5f}, {down:.5f}; the end is off by {abs(sol.q[-1, 0] - x):.0e} m")
