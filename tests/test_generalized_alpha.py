@@ -161,8 +161,8 @@ def test_contacts_that_share_a_load_share_it_and_hand_no_self_stress_on(broken):
     """A cube that has slid to rest stands on four corners: the smallest of the forces that will do."""
     b = ss.benchmarks.load("sliding-cube")
 
-    def stand():
-        return ss.simulate(b.system, ss.GeneralizedAlpha(), b.q0, b.u0, t1=2.5 * b.t1, dt=b.dt)
+    def stand(**more):
+        return ss.simulate(b.system, ss.GeneralizedAlpha(), b.q0, b.u0, t1=2.5 * b.t1, dt=b.dt, **more)
 
     sol = stand()
     rest = sol.t > 1.1 * b.t1
@@ -170,10 +170,11 @@ def test_contacts_that_share_a_load_share_it_and_hand_no_self_stress_on(broken):
     lower = sol.la_N[rest][:, sol.la_N[-1] > 0.0]
     assert lower.shape[1] == 4
     assert lower == pytest.approx(9.81 / 4.0, rel=1e-9)
+    assert np.abs(sol.la_F[rest]).max() < 1e-9
     # the control: of many forces that will do, any
     broken(Motion, "_redundant", False)
-    with pytest.raises(ss.SimulationError, match="neither Newton nor the fixed-point"):
-        stand()
+    sol = stand(throw=False)  # it may give up, or not: by round-off
+    assert np.ptp(sol.la_N[-1][sol.la_N[-1] > 0.0]) > 1.0 or np.abs(sol.la_F[-1]).max() > 0.1
 
 
 def test_rho_inf_is_checked():

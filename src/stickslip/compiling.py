@@ -23,6 +23,7 @@ import numpy as np
 from jax.interpreters.ad import JVPTracer
 
 from . import stored
+from .sharing import shared
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -231,7 +232,15 @@ class _Program:
         traced = jax.jit(flat, compiler_options=self._options).trace(*arrays)
         if any(isinstance(x, jax.core.Tracer) for x in getattr(traced, "_consts", ())):
             raise jax.errors.UnexpectedTracerError("a value that another call has left behind")
-        return traced
+        smaller = shared(traced)
+        if smaller is None:
+            return traced
+
+        def alike(*arrays: Any) -> list[Any]:
+            return smaller(*arrays)
+
+        alike.__name__ = called
+        return jax.jit(alike, compiler_options=self._options).trace(*arrays)
 
     def _compile(self, arrays: list[Any]) -> None:
         traced, self._traced = self._traced, None

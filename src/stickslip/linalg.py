@@ -110,7 +110,8 @@ class Eliminated(NamedTuple):
     needed: Bool[Array, " n"]
     solved: Bool[Array, " n"]
     scale: Float[Array, " n"]  # by which rows of A were multiplied
-    singular: Any  # A if it is, else zero; None where unknowns that a singular A leaves open are zero
+    # takes of y what A does not determine, zero if A is regular; None where that is to be zero in a solution
+    open: Any
 
     @classmethod
     def nothing(cls, n: int, smallest: bool = False) -> "Eliminated":
@@ -123,23 +124,17 @@ class Eliminated(NamedTuple):
     def regular(self) -> Bool[Array, ""]:
         """Whether no pivot was passed over."""
         whole = jnp.all(self.solved | ~self.needed)
-        return whole if self.singular is None else whole & ~jnp.any(self.singular != 0.0)
+        return whole if self.open is None else whole & ~jnp.any(self.open != 0.0)
 
     def apply(self, b: Float[Array, " n"]) -> Float[Array, " n"]:
-        """A^-1 b, with zero for what a singular A leaves open."""
+        """A^-1 b, with zero for what a singular A leaves open, or with the smallest that will do."""
         given, scaled = jnp.where(self.needed, 0.0, b), (self.scale * b)[self.rows]
-        return jnp.where(self.solved, self.T @ (jnp.where(self.solved, scaled, 0.0) - given), given)
+        y = jnp.where(self.solved, self.T @ (jnp.where(self.solved, scaled, 0.0) - given), given)
+        return y - self.left_open(y)
 
     def left_open(self, y: Float[Array, " n"]) -> Any:
         """What of y a singular A does not determine, where the smallest solution is wanted."""
-        if self.singular is None:
-            return 0.0
-
-        def rest(y: Array) -> Array:
-            return jnp.where(self.solved & self.needed, y - self.T @ (self.singular @ y), 0.0)
-
-        wanted = jnp.any(self.singular != 0.0)
-        return jnp.where(wanted, rest(jnp.where(self.needed, y, 0.0)), 0.0)
+        return 0.0 if self.open is None else self.open @ y
 
 
 def eliminate(
@@ -202,23 +197,33 @@ def eliminate(
             lambda s: s[-1], lambda _: (*in_place(A, needed), jnp.asarray(False)), found
         )[:-1]
 
-    def least(found, regular):
+    def pseudo(_: Any) -> Any:
         inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
-        pseudo = lambda _: (completed(jnp.linalg.pinv(inner, rtol=rtol)), places, needed, jnp.asarray(False))
-        found = jax.lax.while_loop(lambda s: s[-1], pseudo, (*found, ~regular))[:-1]
-        return *found, jnp.where(regular, 0.0, inner)
+        inverse = jnp.linalg.pinv(inner, rtol=rtol)
+        return completed(inverse), jnp.where(needed, jnp.eye(n) - inverse @ inner, 0.0), jnp.asarray(False)
+
+    def projector(T, solved):
+        # A column of T that was passed over says what goes along with that unknown: together they span N(A).
+        free = needed & ~solved
+        N = jnp.where(free[None, :], jnp.where(solved[:, None], -T, jnp.eye(n)), 0.0)
+        gram = matmul(N.T, N) + jnp.diag(jnp.where(free, 0.0, 1.0))
+        return matmul(N, spd_solve(gram, N.T))
 
     if n == 0:
         return Eliminated(A, places, needed, needed, scale, None)
-    singular = None
+    left_open, nothing = None, jnp.zeros((n, n))
     if n > SMALL:
         _, regular, inverse = by_library(A, needed)
-        T, rows, solved, singular = least((completed(inverse), places, needed), regular)
+        rows, solved = places, needed
+        begin = completed(inverse), nothing, ~regular
+        T, left_open, _ = jax.lax.while_loop(lambda s: s[-1], pseudo, begin)
     else:
         T, rows, solved = _by_platform(A, needed, cpu=in_place, default=passed_over)
         if smallest:
-            T, rows, solved, singular = least((T, rows, solved), jnp.all(solved | ~needed))
-    return Eliminated(T, rows, needed | solved, solved, scale, singular)
+            singular = ~jnp.all(solved | ~needed)
+            found: Any = lambda _: (projector(T, solved), jnp.asarray(False))
+            left_open, _ = jax.lax.while_loop(lambda s: s[-1], found, (nothing, singular))
+    return Eliminated(T, rows, needed | solved, solved, scale, left_open)
 
 
 @_differentiated
