@@ -84,6 +84,9 @@ import jax, speed, stickslip as ss
 from stickslip.methods import REGISTRY
 for line in sys.stdin:
     name, key = line.split()
+    if key not in REGISTRY:
+        print("unknown", flush=True)
+        continue
     b = ss.benchmarks.load(name)
     run = speed.prepare(b, REGISTRY[key]())
     print("ready", flush=True)
@@ -119,6 +122,9 @@ def against(folder, names):
         if names and name not in names:
             continue
         ready = [ask(process, f"{name} {key}") for process in both]
+        if ready == ["ready", "unknown"]:  # the method is newer than the other checkout
+            print("next", file=both[0].stdin, flush=True)
+            continue
         assert ready == ["ready", "ready"], (name, key, ready)
         times = [[float(ask(process, "go")) for process in both] for _ in range(4 * REPEAT)]
         for process in both:

@@ -47,6 +47,9 @@ def run(**more):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
+    compiling._pool.submit(
+        lambda: None
+    ).result()  # what is compiled ahead for another test is not written here
     monkeypatch.setattr(stored, "cache_folder", tmp_path)
     before = [dict(programs) for programs in compiling.everywhere]
     forget()

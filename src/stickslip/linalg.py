@@ -110,8 +110,7 @@ class Eliminated(NamedTuple):
     needed: Bool[Array, " n"]
     solved: Bool[Array, " n"]
     scale: Float[Array, " n"]  # by which rows of A were multiplied
-    # takes of y what A does not determine, zero if A is regular; None where that is to be zero in a solution
-    open: Any
+    singular: Any  # A if it is, else zero; None where unknowns that a singular A leaves open are zero
 
     @classmethod
     def nothing(cls, n: int, smallest: bool = False) -> "Eliminated":
@@ -124,17 +123,36 @@ class Eliminated(NamedTuple):
     def regular(self) -> Bool[Array, ""]:
         """Whether no pivot was passed over."""
         whole = jnp.all(self.solved | ~self.needed)
-        return whole if self.open is None else whole & ~jnp.any(self.open != 0.0)
+        return whole if self.singular is None else whole & ~jnp.any(self.singular != 0.0)
 
     def apply(self, b: Float[Array, " n"]) -> Float[Array, " n"]:
-        """A^-1 b, with zero for what a singular A leaves open, or with the smallest that will do."""
+        """A^-1 b, with zero for what a singular A leaves open."""
         given, scaled = jnp.where(self.needed, 0.0, b), (self.scale * b)[self.rows]
-        y = jnp.where(self.solved, self.T @ (jnp.where(self.solved, scaled, 0.0) - given), given)
-        return y - self.left_open(y)
+        return jnp.where(self.solved, self.T @ (jnp.where(self.solved, scaled, 0.0) - given), given)
 
     def left_open(self, y: Float[Array, " n"]) -> Any:
         """What of y a singular A does not determine, where the smallest solution is wanted."""
-        return 0.0 if self.open is None else self.open @ y
+        if self.singular is None:
+            return 0.0
+
+        def rest(y: Array) -> Array:
+            return jnp.where(self.solved & self.needed, y - self.T @ (self.singular @ y)[self.rows], 0.0)
+
+        wanted = jnp.any(self.singular != 0.0)
+        return jnp.where(wanted, rest(jnp.where(self.needed, y, 0.0)), 0.0)
+
+
+def _smallest(T: Array, needed: Array, solved: Array) -> Array:
+    """T of the smallest solution, from that with zero for what was passed over.
+
+    It has no part in the null space. The column of such an unknown says what goes along with it: together they span the null space, as N.
+    """
+    n = T.shape[0]
+    free = needed & ~solved
+    N = jnp.where(free[None, :], jnp.where(solved[:, None], -T, jnp.eye(n)), 0.0)
+    gram = matmul(N.T, N) + jnp.diag(jnp.where(free, 0.0, 1.0))
+    one = jnp.where(solved[:, None] & ~free[None, :], T, 0.0)
+    return one - matmul(N, spd_solve(gram, matmul(N.T, one)))
 
 
 def eliminate(
@@ -179,11 +197,12 @@ def eliminate(
         T, _, rows, solved = jax.lax.fori_loop(0, n, visit, (A, needed, places, jnp.zeros(n, dtype=bool)))
         return T, rows, solved
 
+    inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
+
     def by_library(A, needed):
-        inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
         lu, pivots, order = jax.lax.linalg.lu(inner)
         regular = jnp.all(jnp.where(needed[order], jnp.abs(jnp.diagonal(lu)) > rtol, True))
-        return inner, regular, jax.scipy.linalg.lu_solve((lu, pivots), jnp.eye(n))
+        return regular, jax.scipy.linalg.lu_solve((lu, pivots), jnp.eye(n))
 
     def completed(inverse):
         # As in place: columns that are not needed hold A_nn^-1 A_nk.
@@ -191,39 +210,30 @@ def eliminate(
 
     # A loop that runs at most once: unlike `cond` it costs nothing under vmap while nobody needs it.
     def passed_over(A, needed):
-        _, regular, inverse = by_library(A, needed)
+        regular, inverse = by_library(A, needed)
         found = completed(inverse), places, needed, ~regular
         return jax.lax.while_loop(
             lambda s: s[-1], lambda _: (*in_place(A, needed), jnp.asarray(False)), found
         )[:-1]
 
-    def pseudo(_: Any) -> Any:
-        inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
-        inverse = jnp.linalg.pinv(inner, rtol=rtol)
-        return completed(inverse), jnp.where(needed, jnp.eye(n) - inverse @ inner, 0.0), jnp.asarray(False)
-
-    def projector(T, solved):
-        # A column of T that was passed over says what goes along with that unknown: together they span N(A).
-        free = needed & ~solved
-        N = jnp.where(free[None, :], jnp.where(solved[:, None], -T, jnp.eye(n)), 0.0)
-        gram = matmul(N.T, N) + jnp.diag(jnp.where(free, 0.0, 1.0))
-        return matmul(N, spd_solve(gram, N.T))
+    def least(found, regular, how):
+        again = lambda s: (how(s[0], s[2]), s[1], needed, jnp.asarray(False))
+        found = jax.lax.while_loop(lambda s: s[-1], again, (*found, ~regular))[:-1]
+        return *found, jnp.where(regular, 0.0, inner)
 
     if n == 0:
         return Eliminated(A, places, needed, needed, scale, None)
-    left_open, nothing = None, jnp.zeros((n, n))
+    singular = None
     if n > SMALL:
-        _, regular, inverse = by_library(A, needed)
-        rows, solved = places, needed
-        begin = completed(inverse), nothing, ~regular
-        T, left_open, _ = jax.lax.while_loop(lambda s: s[-1], pseudo, begin)
+        regular, inverse = by_library(A, needed)
+        pseudo = lambda *_: completed(jnp.linalg.pinv(inner, rtol=rtol))
+        T, rows, solved, singular = least((completed(inverse), places, needed), regular, pseudo)
     else:
         T, rows, solved = _by_platform(A, needed, cpu=in_place, default=passed_over)
         if smallest:
-            singular = ~jnp.all(solved | ~needed)
-            found: Any = lambda _: (projector(T, solved), jnp.asarray(False))
-            left_open, _ = jax.lax.while_loop(lambda s: s[-1], found, (nothing, singular))
-    return Eliminated(T, rows, needed | solved, solved, scale, left_open)
+            how = lambda T, solved: _smallest(T, needed, solved)
+            T, rows, solved, singular = least((T, rows, solved), jnp.all(solved | ~needed), how)
+    return Eliminated(T, rows, needed | solved, solved, scale, singular)
 
 
 @_differentiated

@@ -2,8 +2,8 @@
 
 A step asks its system for the same thing from several sides (gaps, rotations, directions), and functions that
 JAX has traced as such are calls. The compiler finds out too that two equations are the same, but only after
-it has read, checked and inlined them all. Here small functions, and those called once, take the place
-of their call, equations with the same operands are one, and those that nobody uses are none: a third of a step
+it has read, checked and inlined them all. Here small functions, and those called once, take the place of
+their call, equations with the same operands are one, and those that nobody uses are none: of a step a third
 is gone.
 """
 
