@@ -145,7 +145,7 @@ class Eliminated(NamedTuple):
 def _smallest(T: Array, needed: Array, solved: Array) -> Array:
     """T of the smallest solution, from that with zero for what was passed over.
 
-    It has no part in the null space, which N spans: the column of such an unknown says what goes along with it.
+    It has no part in the null space, which N spans: the column of such an unknown says what goes along.
     """
     n = T.shape[0]
     free = needed & ~solved
