@@ -23,6 +23,9 @@ os.environ.setdefault(
     ),
 )
 
+# Nor does anybody read in a compiled program who called for what.
+os.environ.setdefault("JAX_INCLUDE_FULL_TRACEBACKS_IN_LOCATIONS", "0")
+
 import jax
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ import pytest
 
 import stickslip as ss
 from conftest import REPRESENTATIVE
-from stickslip import stored
+from stickslip import compiling, stored
 from stickslip.captured import captured
 from stickslip.methods import REGISTRY
 
@@ -240,6 +240,7 @@ def test_a_long_run_compiles_its_steps_once(name, how, caplog, tmp_path, monkeyp
         pass
 
     monkeypatch.setattr(stored, "cache_folder", tmp_path)  # nor is it on disk
+    monkeypatch.setattr(compiling, "_alike", {})  # nor anything like it
     jax.config.update("jax_log_compiles", True)  # for all threads
     try:
         with caplog.at_level("WARNING"):

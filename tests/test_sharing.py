@@ -7,7 +7,7 @@ import pytest
 from jax.extend.core import Literal
 
 import stickslip as ss
-from stickslip import sharing
+from stickslip import compiling, sharing
 from stickslip.fixed import FixedSteps
 from stickslip.loop import _piece, begin
 
@@ -99,6 +99,21 @@ def test_what_is_said_while_a_program_runs_is_said_as_often(capsys):
     assert capsys.readouterr().out.count("here") == 2
 
 
+def test_rules_of_derivatives_are_kept_where_derivatives_may_be_taken_again():
+    @jax.custom_jvp
+    def marked(x):
+        return x
+
+    marked.defjvp(lambda x, dx: (marked(*x), 3.0 * dx[0]))
+
+    def f(x):
+        return jnp.sum(marked(x) * marked(x))
+
+    assert jax.grad(sharing.smaller(f))(X) == pytest.approx(6.0 * X)
+    with pytest.raises(AssertionError):  # unlike in a program that is compiled next
+        assert jax.grad(lambda x: smaller(f)(x)[0])(X) == pytest.approx(6.0 * X)
+
+
 def test_of_a_step_at_least_a_quarter_is_gone():
     b = ss.benchmarks.load("slider-crank")
     method, controller = ss.Rattle(), FixedSteps(*map(np.asarray, (0.0, b.dt, b.dt, 1, 1)))
@@ -110,3 +125,33 @@ def test_of_a_step_at_least_a_quarter_is_gone():
     traced = jax.jit(step).trace(start)
     fewer = jax.make_jaxpr(sharing.shared(traced))(*jax.tree.leaves(start))
     assert sharing.equations(fewer.jaxpr) < 0.75 * sharing.equations(traced.jaxpr.jaxpr)
+
+
+def test_programs_of_the_same_content_are_one(monkeypatch):
+    """Other functions, captured values and methods make other programs."""
+    monkeypatch.setattr(compiling, "_alike", {})
+
+    def programs(mass, method):
+        class Ball(ss.System):
+            nq: int = 1
+
+            def M(self, t, q):
+                return mass * jnp.eye(1)
+
+            def h(self, t, q, u):
+                return jnp.array([-9.81])
+
+            def g_N(self, t, q):
+                return q
+
+            laws = (ss.Contact(e_N=0.5),)
+
+        sol = ss.simulate(Ball(), method, [0.02], [0.0], t1=0.1, dt=1e-2)
+        return sol.q, len(compiling._alike)
+
+    q, both = programs(1.0, ss.MoreauMidpoint())
+    again, the_same = programs(1.0, ss.MoreauMidpoint())
+    assert both == the_same == 2  # to begin, and to go on
+    assert np.array_equal(q, again)
+    assert programs(2.0, ss.MoreauMidpoint())[1] > the_same
+    assert programs(1.0, ss.Rattle())[1] > the_same + 1

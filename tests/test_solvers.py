@@ -233,6 +233,38 @@ def test_a_solver_that_does_not_converge_says_so():
     assert out.result == ss.RESULTS.newton_not_converged
 
 
+class Rungs(ss.Automatic):
+    """Two solvers that never solve anything come before the whole one."""
+
+    def first_try(self):
+        return ss.SemismoothNewton(max_iterations=0)
+
+    crowded_try = first_try
+
+    def next_try(self, tried):
+        climbed.append(tried)
+        hopeless = ss.Automatic(newton=self.first_try(), ways=1)
+        return hopeless if isinstance(tried, ss.SemismoothNewton) else self
+
+
+climbed = []
+
+
+def test_a_run_goes_on_with_one_rung_of_a_solver_after_another():
+    b = ss.benchmarks.load("bouncing-ball-1d")
+    climbed.clear()
+    sol, known = (
+        ss.simulate(b.system, ss.Rattle(solver=solver), b.q0, b.u0, t1=1.2, dt=1e-2)
+        for solver in (Rungs(), ss.Automatic())
+    )
+    assert [type(solver) for solver in climbed] == [ss.SemismoothNewton, ss.Automatic]
+    assert sol.q == pytest.approx(known.q, abs=1e-12)
+    assert sol.P_N.max() > 0.0
+    newton, ways, whole = ss.SemismoothNewton(), ss.Automatic(ways=4), ss.Automatic()
+    assert whole.next_try(newton) == ways == whole.crowded_try()
+    assert whole.next_try(ways) == whole
+
+
 def test_tolerances_mean_what_they_say():
     """(6.7): || F / ((m + n)(atol + rtol |F_0|)) ||_2 < 1, so a loose one stops earlier."""
     rng = np.random.default_rng(1)

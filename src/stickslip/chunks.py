@@ -62,9 +62,9 @@ def in_pieces(run: Run, method: Method, bar: Meter, check: bool = True) -> tuple
 
     The last state, all rows, how it ended, and what is known of the start.
     """
-    tried = method.solver.crowded_try() if run.crowded else method.solver.first_try()
-    thorough, method = method, with_solver(method, tried)
-    retry = thorough.solver is not method.solver and thorough.solver != method.solver
+    whole = method.solver
+    tried = whole.crowded_try() if run.crowded else whole.first_try()
+    method, retry = with_solver(method, tried), whole is not tried and whole != tried
     controller = run.controller.patiently(not retry)
     with collecting_later():
         begun = run.system, method, controller, run.t0, run.q, run.u, run.key
@@ -99,9 +99,10 @@ def in_pieces(run: Run, method: Method, bar: Meter, check: bool = True) -> tuple
             pieces.append(new)
             bar.update(controller.progress(state))
             if retry and not succeeded(result):
-                # Only now is the whole solver needed, and compiled; it stays for the rest of the run.
-                method, retry, result = thorough, False, RESULTS.successful
-                state, controller = state._replace(result=result), controller.patiently(True)
+                # Only now is more of the solver needed, and compiled; it stays for the rest of the run.
+                method, result = with_solver(method, whole.next_try(method.solver)), RESULTS.successful
+                retry = method.solver != whole
+                state, controller = state._replace(result=result), controller.patiently(not retry)
             elif made and pieces[1:]:  # the first piece's time is compilation
                 pace = (time.perf_counter() - began) / made
                 size = _sizes[run.kind] = max(1, min(controller.piece, int(SECONDS / pace)))

@@ -188,14 +188,14 @@ def piece(dynamics: Dynamics, method: Method, controller: Controller, state: Any
     """So many attempts at most, or a piece full of rows: state, rows, their number,
     whether there is more to do.
     """
-    return _pieces[controller.nested](dynamics, method, controller, state, most, key)
+    return _pieces[controller.nested or method.solver.nested](dynamics, method, controller, state, most, key)
 
 
 def whole(
     system: System, method: Method, controller: Controller, t0: Any, q: Array, u: Array, n: int, key: str
 ) -> tuple[Any, Any, Any, Any]:
     """All at once, for tracing: n rows, of which those past the end repeat it."""
-    return _wholes[controller.nested](system, method, controller, t0, q, u, n, key)
+    return _wholes[controller.nested or method.solver.nested](system, method, controller, t0, q, u, n, key)
 
 
 def _padded(controller: Controller, rows: Any, count: Array, n: int, failed: Array) -> Any:

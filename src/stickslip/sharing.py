@@ -7,15 +7,21 @@ their call, equations with the same operands are one, and those that nobody uses
 is gone.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+import equinox as eqx
+import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SMALL = 30  # equations of a function that takes the place of its call wherever it is called
-_CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "custom_jvp_call": "call_jaxpr"}  # derivatives were taken before
+_CALLS = {"jit": "jaxpr", "pjit": "jaxpr"}
+_RULES = {"custom_jvp_call": "call_jaxpr"}  # calls like others, once derivatives were taken
 _LOOPS = ("scan", "while", "cond")
 
 
@@ -25,6 +31,22 @@ def shared(traced: Any) -> Callable[..., Any] | None:
         return jaxpr_as_fun(_smaller(traced.jaxpr))
     except (AttributeError, KeyError, TypeError):
         return None
+
+
+def smaller(f: Callable[P, T]) -> Callable[P, T]:
+    """The same for a function that is traced, and may be differentiated again."""
+
+    @functools.wraps(f)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        program, shapes, rest = eqx.filter_make_jaxpr(f)(*args, **kwargs)
+        try:
+            fewer = jaxpr_as_fun(_smaller(program, again=True))
+        except (AttributeError, KeyError, TypeError):
+            return f(*args, **kwargs)
+        out = fewer(*jax.tree.leaves(eqx.filter((args, kwargs), eqx.is_array)))
+        return eqx.combine(jax.tree.unflatten(jax.tree.structure(shapes), out), rest)
+
+    return called
 
 
 def equations(jaxpr: Jaxpr) -> int:
@@ -39,15 +61,16 @@ def _inner(e: JaxprEqn) -> Iterator[ClosedJaxpr]:
         )
 
 
-def _smaller(program: ClosedJaxpr) -> ClosedJaxpr:
-    return ClosedJaxpr(_Scope(program.jaxpr).result(), program.consts)
+def _smaller(program: ClosedJaxpr, again: bool = False) -> ClosedJaxpr:
+    """``again``: derivatives may be taken of it."""
+    return ClosedJaxpr(_Scope(program.jaxpr, _CALLS if again else _CALLS | _RULES).result(), program.consts)
 
 
 class _Scope:
     """The equations of one function or loop body, read one after the other."""
 
-    def __init__(self, jaxpr: Jaxpr) -> None:
-        self.jaxpr = jaxpr
+    def __init__(self, jaxpr: Jaxpr, calls: dict[str, str]) -> None:
+        self.jaxpr, self.by = jaxpr, calls
         self.names: dict[Var, Any] = {}  # what stands for a variable now
         self.known: dict[Any, list[Var]] = {}  # results by operation and operands
         self.kept: list[JaxprEqn] = []
@@ -67,10 +90,9 @@ class _Scope:
     def at(self, v: Any) -> Any:
         return v if isinstance(v, Literal) else self.names.get(v, v)
 
-    @staticmethod
-    def body(e: JaxprEqn) -> Jaxpr | None:
+    def body(self, e: JaxprEqn) -> Jaxpr | None:
         """Of a function that is called."""
-        name = _CALLS.get(e.primitive.name)
+        name = self.by.get(e.primitive.name)
         called = None if name is None or e.effects else e.params[name]
         return None if called is None or called.consts else called.jaxpr
 
@@ -91,19 +113,19 @@ class _Scope:
         found = None if key is None else self.known.get(key)
         if found is None:
             params = e.params
-            if e.primitive.name in (*_LOOPS, *_CALLS):
-                params = {name: _smaller_in(value) for name, value in params.items()}
+            if e.primitive.name in (*_LOOPS, *self.by):
+                params = {name: self.within(value) for name, value in params.items()}
             found = [Var(v.aval) for v in e.outvars]  # a function may be read more than once
             self.kept.append(e.replace(invars=invars, outvars=found, params=params))
             if key is not None:
                 self.known[key] = found
         self.names |= zip(e.outvars, found, strict=True)
 
-
-def _smaller_in(value: Any) -> Any:
-    if isinstance(value, ClosedJaxpr):
-        return _smaller(value)
-    return tuple(map(_smaller_in, value)) if isinstance(value, tuple) and value else value
+    def within(self, value: Any) -> Any:
+        """Of an equation's parameters, those that are programs."""
+        if isinstance(value, ClosedJaxpr):
+            return _smaller(value, again=self.by is _CALLS)
+        return tuple(map(self.within, value)) if isinstance(value, tuple) and value else value
 
 
 def _key(e: JaxprEqn, invars: list[Any]) -> Any:

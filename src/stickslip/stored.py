@@ -202,14 +202,14 @@ def called(f: str, name: str | None) -> str:
     return f if name is None else f"{f}_{name[:12]}"
 
 
-def fresh(f: str, name: str | None, lowered: Any) -> Any:
-    """Compiled here and now where it is to be stored:
-    what JAX has from its own cache cannot be written once more.
+def fresh(f: str, name: str | None, lowered: Any, again: Any) -> Any:
+    """Compiled here and now where it is to be stored: what JAX has from its own cache cannot be written once
+    more. ``again``: lowered under another name.
     """
     before = _hits()
-    program = lowered(called(f, name)).compile()
+    program = lowered.compile()
     if name is not None and _hits() > before:
-        program = lowered(f"{f}_{secrets.token_hex(6)}").compile()
+        program = again(f"{f}_{secrets.token_hex(6)}").compile()
     return program
 
 

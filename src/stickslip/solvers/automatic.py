@@ -3,7 +3,7 @@ other ways to the same solution.
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -48,6 +48,7 @@ class Automatic(Solver):
        cycle. Without bilateral constraints it takes the place of 5, which solves nothing that it does not.
     """
 
+    nested: ClassVar[bool] = True
     newton: SemismoothNewton = eqx.field(default_factory=SemismoothNewton)  # the first way
     fixed_point: FixedPoint = eqx.field(default_factory=FixedPoint)  # the fifth
     relaxation: PSOR = eqx.field(default_factory=PSOR)  # the sixth
@@ -63,6 +64,10 @@ class Automatic(Solver):
     def crowded_try(self) -> Solver:
         # One of the first four ways will be needed sooner or later: they are one program.
         return dataclasses.replace(self, ways=min(self.ways, NEWTONS_WAYS))
+
+    def next_try(self, tried: Solver) -> Solver:
+        # Newton's ways are hardly more to compile than Newton alone; what comes after them is as much again.
+        return self.crowded_try() if isinstance(tried, SemismoothNewton) else self
 
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve:
         sticking, worthwhile = problem.inclusions.stages, ~jnp.asarray(problem.inclusions.optional)

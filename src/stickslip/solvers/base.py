@@ -1,7 +1,7 @@
 """What a solver is, and the derivative of its answer."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -20,6 +20,8 @@ class Solver(eqx.Module):
     ``iterate`` is what a solver defines; schemes call ``solve``.
     """
 
+    nested: ClassVar[bool] = False  # whether its programs have loops in loops
+
     @abc.abstractmethod
     def iterate(self, problem: Problem, x: Array, y: Array) -> Solve: ...
 
@@ -30,6 +32,10 @@ class Solver(eqx.Module):
     def crowded_try(self) -> "Solver":
         """The same where there are so many contacts for so few velocities that some will be redundant."""
         return self.first_try()
+
+    def next_try(self, tried: "Solver") -> "Solver":
+        """What a run goes on with where ``tried``, one of the above, failed: the whole solver, or less."""
+        return self
 
     def solve(self, problem: Problem, x: Array, y: Array, number: Any = None) -> Solve:
         """``number``: which of the solves of a step this is, see `Recorded`."""
