@@ -431,7 +431,7 @@ def test_loops_hold_and_glue_is_a_weld():
         Body("a", **box, parent="world", joint=Hinge("h", (0, 1, 0), rate=1.0)),
         Body("b", **box, at=(0.5, 0, 0), velocity=(0, 0, -0.5), spin=(0, 1, 0)), Glue("a", "b"),
     )  # fmt: skip
-    a, b = (s.simulate(ss.RadauIIA(3), t1=0.4, dt=5e-3) for s in (welded, glued))
+    a, b = (s.simulate(ss.Rattle(), t1=0.4, dt=2e-4) for s in (welded, glued))
     assert a["b"].position == pytest.approx(b["b"].position, abs=1e-7)
     rod = Scene(Body("b", **box, at=(0.3, 0, 0.4)), Rod("world", "b")).simulate(ss.Rattle(), t1=0.5, dt=5e-3)
     assert np.linalg.norm(rod["b"].position, axis=1) == pytest.approx(0.5, abs=1e-12)
@@ -456,7 +456,7 @@ def test_several_joints_of_a_body_are_those_of_bodies_in_a_row():
                 joint=joint,
                 **more,
             )
-        ).simulate(ss.RadauIIA(2), t1=0.2, dt=1e-2)
+        ).simulate(ss.Rattle(), t1=0.2, dt=1e-2)
 
     pair = (Hinge("x", (1, 0, 0), rate=1.0), Hinge("y", (0, 1, 0), rate=2.0))
     assert ends(Universal("u", rates=(1.0, 2.0))).q == pytest.approx(ends(pair).q, abs=1e-14)
@@ -770,7 +770,7 @@ def test_a_gripper_holds_by_friction_what_friction_can_hold():
     assert slip < 1e-9
     assert end == pytest.approx([0.2, 0.05], abs=1e-9)
     # the control: 2 mu squeeze is less than its weight
-    lifted, slip, _ = carried(out["scene"] + [Contact("box", "* finger", mu=0.15)], 0.8)
+    lifted, slip, _ = carried(out["scene"].replace("box", mass=3.5), 0.8)
     assert lifted < 1e-3
     assert slip > 0.09
 
