@@ -155,6 +155,33 @@ def _smallest(T: Array, needed: Array, solved: Array) -> Array:
     return one - matmul(N, spd_solve(gram, matmul(N.T, one)))
 
 
+def _in_place(A: Array, needed: Array, rtol: float | Array) -> tuple[Array, Array, Array]:
+    """Gauss-Jordan as `eliminate` says: T, the order of rows, and which columns were solved."""
+    n = A.shape[0]
+    places = jnp.arange(n)
+
+    def exchange(k, state):
+        T, free, rows, solved = state
+        p = jnp.argmax(jnp.where(free, jnp.abs(T[:, k]), -1.0))
+        row_p, row_k = T[p], T[k]
+        at_k, at_p = places == k, places == p
+        T = jnp.where(at_k[:, None], row_p, jnp.where(at_p[:, None], row_k, T))
+        rows = jnp.where(at_k, rows[p], jnp.where(at_p, rows[k], rows))
+        pivot, column = row_p[k], T[:, k]
+        usable = jnp.abs(pivot) > rtol
+        scaled = jnp.where(at_k, 1.0, row_p) / jnp.where(usable, pivot, 1.0)
+        cleared = jnp.where(at_k[None, :], 0.0, T) - column[:, None] * scaled
+        swept = jnp.where(at_k[:, None], scaled, cleared)
+        done = at_k & usable
+        return jnp.where(usable, swept, T), free & ~done, rows, solved | done
+
+    def visit(k, state):
+        return jax.lax.cond(needed[k], lambda: exchange(k, state), lambda: state)
+
+    T, _, rows, solved = jax.lax.fori_loop(0, n, visit, (A, needed, places, jnp.zeros(n, dtype=bool)))
+    return T, rows, solved
+
+
 def eliminate(
     A: Float[Array, "n n"], needed: Bool[Array, " n"], rtol: float | Array, smallest: bool = False
 ) -> Eliminated:
@@ -175,28 +202,7 @@ def eliminate(
     scale = jnp.where(needed & (size > 0.0), 1.0 / jnp.where(size > 0.0, size, 1.0), 1.0)
     A = scale[:, None] * A
 
-    def exchange(k, state):
-        T, free, rows, solved = state
-        p = jnp.argmax(jnp.where(free, jnp.abs(T[:, k]), -1.0))
-        row_p, row_k = T[p], T[k]
-        at_k, at_p = places == k, places == p
-        T = jnp.where(at_k[:, None], row_p, jnp.where(at_p[:, None], row_k, T))
-        rows = jnp.where(at_k, rows[p], jnp.where(at_p, rows[k], rows))
-        pivot, column = row_p[k], T[:, k]
-        usable = jnp.abs(pivot) > rtol
-        scaled = jnp.where(at_k, 1.0, row_p) / jnp.where(usable, pivot, 1.0)
-        cleared = jnp.where(at_k[None, :], 0.0, T) - column[:, None] * scaled
-        swept = jnp.where(at_k[:, None], scaled, cleared)
-        done = at_k & usable
-        return jnp.where(usable, swept, T), free & ~done, rows, solved | done
-
-    def visit(k, state):
-        return jax.lax.cond(needed[k], lambda: exchange(k, state), lambda: state)
-
-    def in_place(A, needed):
-        T, _, rows, solved = jax.lax.fori_loop(0, n, visit, (A, needed, places, jnp.zeros(n, dtype=bool)))
-        return T, rows, solved
-
+    in_place = functools.partial(_in_place, rtol=rtol)
     inner = jnp.where(needed[:, None] & needed[None, :], A, jnp.eye(n))
 
     def by_library(A, needed):

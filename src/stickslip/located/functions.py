@@ -135,6 +135,19 @@ class _Looking(NamedTuple):
     found: Bool[Array, ""]
 
 
+def _first_root(grid: Array, values: Array, over: Array) -> tuple[_Root, Array, Array]:
+    """Between the samples where a function is negative for the first time: that which fell first,
+    and whether there is one.
+    """
+    row = jnp.argmax(jnp.any(over, axis=1))
+    before, after = values[jnp.maximum(row - 1, 0)], values[row]
+    fall = before / jnp.where(before > after, before - after, 1.0)
+    which = jnp.argmin(jnp.where(over[row], fall, jnp.inf))
+    ends = grid[jnp.maximum(row - 1, 0)], grid[row]
+    root = _Root(*ends, jnp.maximum(before[which], 0.0), after[which], jnp.asarray(0))
+    return root, which, jnp.any(over)
+
+
 def look_along(
     dynamics: Dynamics, control: Control, c: Carry, modes: GivenModes, dt, now: Instant,
     states: tuple[Array, Array, Array],
@@ -179,21 +192,12 @@ def look_along(
         row = jnp.where(at_end, count, jnp.where(staging | ~sampling, -1, sample + 1))
         values = jnp.where(rows == row, value, s.values)
 
-        def begin():
-            over = crossed(values)
-            row = jnp.argmax(jnp.any(over, axis=1))
-            before, after = values[jnp.maximum(row - 1, 0)], values[row]
-            fall = before / jnp.where(before > after, before - after, 1.0)
-            which = jnp.argmin(jnp.where(over[row], fall, jnp.inf))
-            ends = grid[jnp.maximum(row - 1, 0)], grid[row]
-            return (
-                _Root(*ends, jnp.maximum(before[which], 0.0), after[which], jnp.asarray(0)),
-                which,
-                jnp.any(over),
-            )
-
         refined = pick(sampling, s.root, s.root.refined(x, value[s.which]))
-        root, which, found = jax.lax.cond(s.k == last, begin, lambda: (refined, s.which, s.found))
+        root, which, found = jax.lax.cond(
+            s.k == last,
+            lambda: _first_root(grid, values, crossed(values)),
+            lambda: (refined, s.which, s.found),
+        )
         return _Looking(
             s.k + 1, jnp.where(projects, u + here.at.L @ here.la, s.u), jnp.where(projects, here.la, s.P),
             jnp.where(places == s.k, here.q_dot, s.q_dot), jnp.where(places == s.k, here.u_dot, s.u_dot),
@@ -214,16 +218,6 @@ def look_along(
     stuck = jnp.any(armed & c.fresh & (s.values[-1] < -slack) & never)
     over = crossed(s.values)
     return Look(
-        s.u,
-        s.P,
-        s.q_dot,
-        s.u_dot,
-        s.end,
-        s.values[1:],
-        s.quarter,
-        s.found,
-        s.root.place,
-        s.which,
-        jnp.any(over[0]),
-        stuck,
-    )
+        s.u, s.P, s.q_dot, s.u_dot, s.end, s.values[1:], s.quarter, s.found, s.root.place, s.which,
+        jnp.any(over[0]), stuck,
+    )  # fmt: skip

@@ -110,6 +110,7 @@ class StageByStage(PositionLevel):
         return self._explicit_first  # the force of the last stage
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
+        """One step, in one piece: its stages one after the other, the projection, and what is handed on."""
         carried, memory = memory, memory.memory
         tableau, s = self.tableau, self.tableau.stages
         A, c = jnp.asarray(tableau.A), jnp.asarray(tableau.c)

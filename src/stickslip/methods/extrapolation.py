@@ -41,6 +41,8 @@ def precise_moreau() -> MoreauMidpoint:
 
 
 class Memory(NamedTuple):
+    """That of the base method, and the state in which its first step is expected to be."""
+
     base: Any
     sigma: Any
     known: Array  # False in the first step, which has no predecessor
@@ -162,8 +164,7 @@ class Extrapolation(Method):
         def advance(s: _Tableau) -> _Tableau:
             out = substep(s)
             sigma = out.state
-            is_first = (s.i == 0) & (s.j == 0)
-            first = pick(is_first, out, s.first)
+            first = pick((s.i == 0) & (s.j == 0), out, s.first)
             expected = pick(memory.known, memory.sigma, first.state)
             same = s.same & same_state(sigma, expected)
             P = s.P + out.P
@@ -186,8 +187,7 @@ class Extrapolation(Method):
             )  # fmt: skip
 
         shapes = jax.eval_shape(lambda: base.step(dynamics, t, t1, dt, q, u, memory.base))
-        y = jnp.concatenate([q, u])
-        yes = jnp.asarray(True)
+        y, yes = jnp.concatenate([q, u]), jnp.asarray(True)
         start = _Tableau(
             jnp.asarray(0), jnp.asarray(0), begin, begin.P, jnp.zeros((self.order, y.shape[0])),
             blank(shapes), y, begin.P,

@@ -41,7 +41,7 @@ from jaxtyping import Array
 
 from ..derive import Directions, Situation
 from ..initial import acceleration_level, contact_state
-from ..results import RESULTS
+from ..results import RESULTS, first_failure
 from ..rows import LevelLayout
 from ..scales import Scales
 from ..solvers import ProxParameters, Solver
@@ -60,6 +60,8 @@ from .spatial_friction import (
 
 
 class Memory(NamedTuple):
+    """What one step leaves to the next: the auxiliary variables of (73) and what belongs to them."""
+
     a: Array
     a_bar: Array
     la: Array
@@ -130,6 +132,7 @@ class GeneralizedAlpha(PositionLevel):
         )  # fmt: skip
 
     def trial(self, dynamics, t, t1, dt, q, u, memory, modes: Modes) -> Outcome:
+        """One step of (73)-(142), in one piece as it stands in the paper."""
         alpha_m, alpha_f, beta, gamma = self.coefficients
         share = (1.0 - alpha_f) / (1.0 - alpha_m)
         c_q, c_u = dt**2 * beta * share, dt * gamma * share
@@ -195,19 +198,10 @@ class GeneralizedAlpha(PositionLevel):
             dynamics, modes, memory, active, end, u1, P, out.tolerance, sticks=self.sticks
         )
         after = Memory(
-            a1,
-            share * a1 + a_rest,
-            la,
-            share * la + la_rest,
-            end.scales_after(u1, u, P),
-            gamma_end,
-            jnp.asarray(dt),
-            RESULTS.successful,
-            contacts,
-        )
-        out = out._replace(
-            result=RESULTS.where(memory.result == RESULTS.successful, out.result, memory.result)
-        )
+            a1, share * a1 + a_rest, la, share * la + la_rest, end.scales_after(u1, u, P), gamma_end,
+            jnp.asarray(dt), RESULTS.successful, contacts,
+        )  # fmt: skip
+        out = out._replace(result=first_failure(memory.result, out.result))
         step = Step(q1, u1, P, after, (out,), Separated(la, P - before_u - c_u * la))
         slip = dynamics.split(gamma_end)[3]
         pushes = dynamics.split(jnp.stack([P, dt * la])).N

@@ -51,6 +51,8 @@ REFERENCE = (
 
 
 class Memory(NamedTuple):
+    """What one step leaves to the next."""
+
     P: Array  # percussion over dt: the guess for the next step
     scales: Scales
     gamma: Array  # velocities of all rows

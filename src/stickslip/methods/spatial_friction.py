@@ -313,6 +313,8 @@ class PositionLevel(Method):
 
 
 class _Settled(NamedTuple):
+    """A step, and the modes in which it was made."""
+
     step: Step
     modes: Modes
 

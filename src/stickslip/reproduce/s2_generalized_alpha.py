@@ -561,6 +561,11 @@ def tippe_top(sheet: Sheet) -> None:
         "= 0.3 and"
         " e_N = e_F = 0, as Leine and Glocker (2003)."
     )
+    draw_the_top(sheet, sol, moreau, both, r, printed[1e-3])
+
+
+def draw_the_top(sheet: Sheet, sol: Any, moreau: Any, both: float, r: Any, printed: np.ndarray) -> None:
+    angle, theta = inclination(sol), r["theta"]
     ((a, c, d),) = sheet.axes(1, 3, "Tippe top, generalized-alpha and Moreau's scheme", size=(13.0, 3.4))
     for axis in (a, c):
         axis.plot(
@@ -577,8 +582,8 @@ def tippe_top(sheet: Sheet) -> None:
     a.text(8.0, both + 0.05, "body and stem touch", fontsize=8, ha="right")
     a.plot(list(r["theta_after"]), list(r["theta_after"].values()), "ko", ms=4, mfc="none")
     c.plot(
-        sol.t[::2][: len(printed[1e-3])],
-        printed[1e-3],
+        sol.t[::2][: len(printed)],
+        printed,
         "--",
         lw=1,
         label="printed law, $\\Delta t = 10^{-3}$",

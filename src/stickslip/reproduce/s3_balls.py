@@ -206,8 +206,12 @@ def rolling_friction(sheet: Sheet) -> None:
     worse = np.abs(plain.q[:, 2] - q[:, 1]).max()
     source = "S3 Fig. 7.3: they differ; h u/2 with u = -6 is 0.3"
     sheet.at_least("error of unrecovered angles", worse, 0.1, source=source)
+    draw_rolling_friction(sheet, moreau, plain, recovered)
+
+
+def draw_rolling_friction(sheet: Sheet, moreau: Any, plain: Any, recovered: np.ndarray) -> None:
     panels = sheet.axes(2, 2)
-    t = np.linspace(0.0, b.t1, 500)
+    t = np.linspace(0.0, plain.t[-1], 500)
     fine = np.concatenate(rolling_ball.exact(t), axis=1)
     columns = [np.concatenate([sol.q[:, [0, 2]], sol.u[:, [0, 2]]], axis=1) for sol in (moreau, plain)]
     for k, (panel, label) in enumerate(zip(panels.flat, ("x", r"\varphi", "u_x", r"u_\varphi"), strict=True)):
