@@ -264,7 +264,9 @@ class _Program:
             return out
 
         flat.__name__ = called
-        traced = jax.jit(flat, compiler_options=self._options).trace(*arrays)
+        # all arguments, also those that nobody uses: programs of one content are called alike
+        jit = functools.partial(jax.jit, keep_unused=True, compiler_options=self._options)
+        traced = jit(flat).trace(*arrays)
         if any(isinstance(x, jax.core.Tracer) for x in getattr(traced, "_consts", ())):
             raise jax.errors.UnexpectedTracerError("a value that another call has left behind")
         smaller = shared(traced)
@@ -275,7 +277,7 @@ class _Program:
             return smaller(*arrays)
 
         alike.__name__ = called
-        return jax.jit(alike, compiler_options=self._options).trace(*arrays)
+        return jit(alike).trace(*arrays)
 
     def _compile(self, arrays: list[Any]) -> None:
         traced, self._traced = self._traced, None
