@@ -146,9 +146,12 @@ def test_the_shifted_scheme_is_moreaus_to_round_off(name):
 ALL_CASES = [(n, c) for n in ss.benchmarks.names() for c in ss.benchmarks.cases(n)]
 
 
-# Rigid contact, nothing driven, no stiff force. The others have tests of their own with some methods, and all
-# are in docs/benchmarks.md; STICKSLIP_TEST_ALL=1 runs them all here.
-FEW = {"tippedisk": ["rattle", "radau2"], "slider-crank": REPRESENTATIVE}
+# Rigid contact, nothing driven, no stiff force; the bouncing ball with every method. The others have tests of
+# their own with some methods, and all are in docs/benchmarks.md; STICKSLIP_TEST_ALL=1 runs them all here.
+FEW = {
+    "tippedisk": ["rattle", "radau2"],
+    **dict.fromkeys(("slider-crank", "mass-on-slope", "bouncing-ball-1d"), REPRESENTATIVE),
+}
 CONSERVATIVE = ["bouncing-ball", "slider-crank", "mass-on-slope", "bouncing-ball-1d", "tippedisk"]
 if os.environ.get("STICKSLIP_TEST_ALL"):
     FEW = {}
