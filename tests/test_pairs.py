@@ -429,16 +429,9 @@ def test_what_touches_in_the_plane_is_known_when_a_step_begins(monkeypatch):
     assert jump() > 0.01  # the control: chosen for every pose anew
 
 
-class NewtonsWays(ss.Automatic):
-    """All of them from the start: one program."""
-
-    def first_try(self):
-        return self
-
-
 def test_fingers_that_squeeze_a_standing_box_are_lifted(broken):
     """Unlike the box, which is too heavy for so little friction."""
-    method = ss.Rattle(solver=NewtonsWays(ways=4))
+    method = ss.Rattle(solver=ss.Automatic(ways=4))
 
     def lifted():
         return gripped().simulate(method, t1=0.06, dt=1e-3)

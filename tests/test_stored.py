@@ -47,9 +47,8 @@ def run(**more):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    compiling._pool.submit(
-        lambda: None
-    ).result()  # what is compiled ahead for another test is not written here
+    # what is compiled ahead for another test is not written here
+    compiling._pool.submit(lambda: None).result()
     monkeypatch.setattr(stored, "cache_folder", tmp_path)
     before = [dict(programs) for programs in compiling.everywhere]
     forget()

@@ -269,27 +269,30 @@ class _Program:
         traced = jit(flat).trace(*arrays)
         if any(isinstance(x, jax.core.Tracer) for x in getattr(traced, "_consts", ())):
             raise jax.errors.UnexpectedTracerError("a value that another call has left behind")
-        smaller = shared(traced)
-        if smaller is None:
+        fewer = shared(traced)
+        if fewer is None:
             return traced
 
         def alike(*arrays: Any) -> list[Any]:
-            return smaller(*arrays)
+            return fewer(*arrays)
 
         alike.__name__ = called
         return jit(alike).trace(*arrays)
 
     def _compile(self, arrays: list[Any]) -> None:
         traced, self._traced = self._traced, None
-        called = stored.called(self._f.__name__, self._name)
-        with _short_locations():
-            lowered = (traced or self._trace(called, arrays)).lower()
-        content = _content(lowered), tuple(self._options.items())
-        if content not in _alike:
-            _alike[content] = stored.fresh(
-                self._f.__name__, self._name, lowered, lambda called: self._trace(called, arrays).lower()
-            )
-        self._executable = _alike[content]
+
+        def lowered(called: str, traced: Any = None) -> Any:
+            with _short_locations():
+                return (traced or self._trace(called, arrays)).lower()
+
+        first = lowered(stored.called(self._f.__name__, self._name), traced)
+        # What is not to be stored may come from JAX's own cache; what is to be must not (`stored.fresh`).
+        content = _content(first), tuple(self._options.items()), self._name is None
+        self._executable = _alike.get(content)
+        if self._executable is None:
+            self._executable = stored.fresh(self._f.__name__, self._name, first, lowered)
+            _alike[content] = self._executable
         stored.save(self._name, self._executable, self._skeleton, len(arrays))
 
     def __call__(self, arrays: list[Any]) -> Any:

@@ -26,6 +26,7 @@ from ..derive import Dynamics
 from ..linalg import columns, matmul, solve
 from ..rows import StageLayout
 from ..scales import Scales
+from ..sharing import equations
 from ..solvers import Inclusions, Problem, ProxParameters
 from ..trees import Traced
 from .base import on_position_level
@@ -40,18 +41,10 @@ def each(f, *rows: Array):
     take that much longer to compile.
     """
     once = Traced(f, *(row[0] for row in rows))
-    if rows[0].shape[0] > 1 and _length(once.jaxpr) > SHORT:
+    if rows[0].shape[0] > 1 and equations(once.jaxpr) > SHORT:
         return jax.lax.map(lambda row: once(*row), rows)
     outs = [once(*(row[i] for row in rows)) for i in range(rows[0].shape[0])]
     return jax.tree.map(lambda *a: jnp.stack(a), *outs)
-
-
-def _length(jaxpr) -> int:
-    """Number of equations, those of loops and branches included."""
-    inner = [
-        x for eqn in jaxpr.eqns for x in jax.tree.leaves(list(eqn.params.values())) if hasattr(x, "jaxpr")
-    ]
-    return len(jaxpr.eqns) + sum(_length(x.jaxpr) for x in inner)
 
 
 class Coefficients(NamedTuple):
